@@ -1,0 +1,80 @@
+"""Why an event happened: which operation, at which kind of place in it.
+
+A cause is one small integer in every event that moves pages or locks, so that "who freed this,
+and why" is a column (J4). Rule: numbers are promises; new members go last in their enum.
+"""
+
+from enum import IntEnum
+from typing import NewType
+
+Cause = NewType("Cause", int)
+
+
+class Operation(IntEnum):
+    """The command that decided the event."""
+
+    UNKNOWN = 0
+    MATCH = 1
+    ADMIT = 2
+    EXTEND = 3
+    UNFINISHED = 4
+    FINISH = 5
+    RETRACT = 6
+    ABORT = 7
+    RECLAIM = 8
+    EVICT = 9
+    INSERT = 10
+    FREE = 11
+    ALLOC = 12
+    LOCK = 13
+    UNLOCK = 14
+    GROUP = 15
+    FLUSH = 16
+    STEP = 17
+    BIND = 18
+    DRILL = 19
+    """A planted fault, written by a person on purpose."""
+
+
+class Site(IntEnum):
+    """Where in that operation."""
+
+    WHOLE = 0
+    DUPLICATE = 1
+    """The part of a request's slice that the tree had already (R61)."""
+    VETO = 2
+    """A leaf wholly below the released window, not materialised (R93)."""
+    TAIL = 3
+    """Pages behind the cached length: an unfinished page, or look-ahead (R148)."""
+    HEAL = 4
+    FULL_LEAF = 5
+    """A leaf that FULL pressure removed."""
+    SWA_LEAF = 6
+    """A leaf that SWA pressure removed (R104)."""
+    SWA_INTERNAL = 7
+    """A node with children whose window pages SWA pressure took (R99)."""
+    SWA_LOCKED_LEAF = 8
+    """A childless node that FULL locks and SWA pressure tombstoned (R109, A24)."""
+    DECODE = 9
+    PREFILL = 10
+    COMPOSITE = 11
+    FULL_ONLY = 12
+    SWA_ONLY = 13
+    PREFIX = 14
+    RELEASED = 15
+    """FULL pages of a request whose window part had been reclaimed before."""
+
+
+def cause(operation: Operation, site: Site = Site.WHOLE) -> Cause:
+    """Operation and site as the one number that events carry."""
+    return Cause(operation << 5 | site)
+
+
+def label(code: int) -> str:
+    """A cause in words, `finish/duplicate` or `match`; `unknown(CODE)` for numbers of the future."""
+    try:
+        operation, site = Operation(code >> 5), Site(code & 31)
+    except ValueError:
+        return f"unknown({code})"
+    name = operation.name.lower()
+    return name if site is Site.WHOLE else f"{name}/{site.name.lower()}"

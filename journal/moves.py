@@ -1,0 +1,172 @@
+"""What an event moves: pages from one account to another, and mapping that is set or cleared.
+
+This is the one reading of the page columns of events; the ledger's conservation law, `blame`,
+the SQL tables and the tests all use it. It needs no state: events say it all. Rule: the deltas
+of one event sum to zero in each pool (J6), because every page listed leaves one account and
+enters another.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from radixledger.journal.accounts import FREE, PENDING, Pool, request_account, tree_account
+from radixledger.journal.events import (
+    Allocated,
+    AnyEvent,
+    Bound,
+    Extended,
+    Freed,
+    GroupFlushed,
+    Healed,
+    HealMode,
+    Reclaimed,
+    Removed,
+    Split,
+    Tombstoned,
+    Transferred,
+)
+from radixledger.journal.units import NO_PAGES, UNBOUND, Pages, RequestId
+
+
+class Move(NamedTuple):
+    """`pages` of `pool` left account `giver` and entered account `taker`."""
+
+    pool: Pool
+    pages: Pages
+    giver: int
+    taker: int
+
+
+class Mapping(NamedTuple):
+    """FULL page i is mapped to SWA page i from now on, or to nothing where `swa` is empty."""
+
+    full: Pages
+    swa: Pages
+
+
+def pages_of(packed: bytes) -> NDArray[np.int32]:
+    """Packed page ids as an int32 array of shape [len/4], a view that cannot be written."""
+    return np.frombuffer(packed, dtype="<i4")
+
+
+def ids_of(packed: bytes) -> NDArray[np.int64]:
+    """Packed request or node ids as an int64 array of shape [len/8], a view that cannot be written."""
+    return np.frombuffer(packed, dtype="<i8")
+
+
+def takings(event: Extended) -> Iterator[tuple[RequestId, Pages, Pages]]:
+    """Each taker of a step with the FULL and SWA pages that it took."""
+    at = 0
+    for taker, count in zip(ids_of(event.takers).tolist(), pages_of(event.counts).tolist(), strict=True):
+        end = at + 4 * count
+        yield RequestId(taker), Pages(event.full[at:end]), Pages(event.swa[at:end])
+        at = end
+
+
+def moves(event: AnyEvent) -> list[Move]:
+    """The page moves of one event in the order in which they happen; empty for most events."""
+    read = _MOVES.get(type(event))
+    return [] if read is None else [move for move in read(event) if move.pages]
+
+
+def mappings(event: AnyEvent) -> list[Mapping]:
+    """The changes to the FULL→SWA mapping that one event makes, in order."""
+    read = _MAPPINGS.get(type(event))
+    return [] if read is None else [change for change in read(event) if change.full]
+
+
+def _both(full: Pages, swa: Pages, giver: int, taker: int) -> list[Move]:
+    return [Move(Pool.FULL, full, giver, taker), Move(Pool.SWA, swa, giver, taker)]
+
+
+def _allocated(event: Allocated) -> list[Move]:
+    return _both(event.full, event.swa, FREE, request_account(event.request))
+
+
+def _extended(event: Extended) -> list[Move]:
+    return [
+        move for taker, full, swa in takings(event) for move in _both(full, swa, FREE, request_account(taker))
+    ]
+
+
+def _bound(event: Bound) -> list[Move]:
+    return _both(event.full, event.swa, request_account(UNBOUND), request_account(event.request))
+
+
+def _transferred(event: Transferred) -> list[Move]:
+    return _both(event.full, event.swa, event.giver, tree_account(event.node))
+
+
+def _split(event: Split) -> list[Move]:
+    return _both(event.full, event.swa, tree_account(event.node), tree_account(event.upper))
+
+
+def _tombstoned(event: Tombstoned) -> list[Move]:
+    return [Move(Pool.SWA, event.swa, tree_account(event.node), event.to)]
+
+
+def _healed(event: Healed) -> list[Move]:
+    node = tree_account(event.node)
+    swa = Move(Pool.SWA, event.swa, event.giver, node)
+    if event.mode == HealMode.TRANSFER:
+        return [swa, Move(Pool.FULL, event.fresh, event.giver, event.to)]
+    return [
+        swa,
+        Move(Pool.FULL, event.old, node, event.to),
+        Move(Pool.FULL, event.fresh, event.giver, node),
+    ]
+
+
+def _reclaimed(event: Reclaimed) -> list[Move]:
+    return [Move(Pool.SWA, event.swa, request_account(event.request), event.to)]
+
+
+def _freed(event: Freed) -> list[Move]:
+    return _both(event.full, event.swa, event.giver, event.to)
+
+
+def _group_flushed(event: GroupFlushed) -> list[Move]:
+    return _both(event.full, event.swa, PENDING, FREE)
+
+
+def _removed(event: Removed) -> list[Move]:
+    return _both(event.full, event.swa, tree_account(event.node), event.to)
+
+
+_MOVES: dict[type, Callable[[Any], list[Move]]] = {
+    Allocated: _allocated,
+    Extended: _extended,
+    Bound: _bound,
+    Transferred: _transferred,
+    Split: _split,
+    Tombstoned: _tombstoned,
+    Healed: _healed,
+    Reclaimed: _reclaimed,
+    Freed: _freed,
+    GroupFlushed: _group_flushed,
+    Removed: _removed,
+}
+
+
+def _set_last(full: Pages, swa: Pages) -> list[Mapping]:
+    return [Mapping(Pages(full[len(full) - len(swa) :]), swa)]
+
+
+def _heal_mapping(event: Healed) -> list[Mapping]:
+    if event.mode == HealMode.TRANSFER:
+        return [Mapping(event.fresh, NO_PAGES), Mapping(event.old, event.swa)]
+    return []
+
+
+_MAPPINGS: dict[type, Callable[[Any], list[Mapping]]] = {
+    Allocated: lambda event: _set_last(event.full, event.swa),
+    Extended: lambda event: _set_last(event.full, event.swa),
+    Tombstoned: lambda event: [Mapping(event.full, NO_PAGES)],
+    Healed: _heal_mapping,
+    Reclaimed: lambda event: [Mapping(event.full, NO_PAGES)],
+    Freed: lambda event: [Mapping(event.unmapped, NO_PAGES)],
+    Removed: lambda event: [Mapping(event.full, NO_PAGES)] if event.swa else [],
+}
