@@ -1,0 +1,134 @@
+"""The door to every command: `radixledger COMMAND ...`.
+
+A command is one line of `COMMANDS`: its module, the click command in it, and its line of help.
+Rule: the module is imported when its command is called and not before, so that `--help` and every
+command about journals start without JAX. This is the one lazy import of the house.
+"""
+
+import importlib
+import os
+import sys
+import traceback
+from typing import NamedTuple
+
+import click
+
+from radixledger import __version__
+from radixledger.tools.console import (
+    BUG,
+    INTERRUPTED,
+    PIPE_CLOSED,
+    UNREADABLE,
+    USAGE,
+    CommandFailure,
+    examples,
+    exit_with,
+    remark,
+)
+
+
+class Subcommand(NamedTuple):
+    """Where a command lives, and the line that `--help` shows for it."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+COMMANDS: dict[str, Subcommand] = {}
+
+ENGINE_PACKAGES = frozenset({"jax", "jaxlib", "ml_dtypes", "safetensors"})
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the order of the table, which is the order in which a newcomer meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command called `cmd_name`, imported now; None when there is no such command."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        try:
+            module = importlib.import_module(entry.module)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] not in ENGINE_PACKAGES:
+                raise
+            raise CommandFailure(
+                f"`radixledger {cmd_name}` runs the engine, which needs {error.name}: pip install 'radixledger[serve]'",
+                USAGE,
+            ) from error
+        command: click.Command = getattr(module, entry.attribute)
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a reader that went away (`| head`) is no failure, and no finding either."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _point_stdout_at_nothing()
+            exit_with(PIPE_CLOSED)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table, importing none of them."""
+        if not COMMANDS:
+            return
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=examples("radixledger COMMAND --help")
+    + "\n\nExit codes: 0 clean, 1 findings, 2 usage, 3 unreadable.",
+)
+@click.version_option(__version__, prog_name="radixledger")
+def radixledger() -> None:
+    """KV-cache metadata with a journal: serve with it, rebuild any state from it, ask it in SQL."""
+
+
+def main() -> None:
+    """Run the command line and leave with one of the exit codes of `tools.console`."""
+    sys.exit(run())
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command line (default: the program's own arguments); the exit code."""
+    try:
+        result = radixledger.main(arguments, prog_name="radixledger", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as failure:
+        failure.show()
+        return failure.exit_code
+    except click.Abort:
+        remark("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        _point_stdout_at_nothing()
+        return PIPE_CLOSED
+    except OSError as error:
+        CommandFailure(_os_error_text(error)).show()
+        return UNREADABLE
+    except Exception:  # noqa: BLE001 — the last door: a bug must not leave with 1, which means findings
+        traceback.print_exc()
+        remark("This is a bug in radixledger; the lines above say where.")
+        return BUG
+    return result if isinstance(result, int) else 0
+
+
+def _os_error_text(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename is not None else reason
+
+
+def _point_stdout_at_nothing() -> None:
+    """Whoever read our output has gone; without this, Python complains once more while it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""How every command talks: tables, JSON, progress, figures for people, and failures without a traceback.
+
+Rule 1: results go to stdout, everything else (progress, remarks, failures) to stderr, so that a pipe
+carries results only. Rule 2: text is data, never markup: a page list like `[3]` prints as it stands.
+
+Exit codes, the same for every command: 0 clean, 1 findings, 2 usage, 3 unreadable. An interrupt
+gives 130, a closed pipe 141, and a bug of ours 70 with its traceback.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
+
+import click
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+CLEAN, FINDINGS, USAGE, UNREADABLE = 0, 1, 2, 3
+BUG, INTERRUPTED, PIPE_CLOSED = 70, 130, 141
+
+PROGRESS_AFTER_S = 1.0
+PROGRESS_EVERY_S = 0.1
+PIPE_WIDTH = 10_000  # a pipe has no edge: rows stay whole, for grep and cut
+
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON document, for programs.")
+"""The `--json` flag of every command that reports; the command receives `as_json: bool`."""
+
+
+class CommandFailure(click.ClickException):
+    """The command cannot go on: one clear message on stderr, and an exit code of the table above."""
+
+    def __init__(self, message: str, exit_code: int = UNREADABLE) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # declared per class, read from the instance
+
+
+def exit_with(code: int) -> NoReturn:
+    """Leave the command with `code`, its output being complete: `exit_with(FINDINGS)`."""
+    raise click.exceptions.Exit(code)
+
+
+def stdout() -> Console:
+    """The console for results. Made anew at each call, so that it follows a redirected `sys.stdout`."""
+    console = _console(stderr=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPE_WIDTH
+    return console
+
+
+def stderr() -> Console:
+    """The console for remarks and progress."""
+    return _console(stderr=True)
+
+
+def examples(*lines: str) -> str:
+    """The epilog of a command: its examples, one a line, kept as they stand by click."""
+    return "\n".join(["\b", "Examples:", *(f"  $ {line}" for line in lines)])
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout, indented; whatever msgspec can encode."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def remark(text: str) -> None:
+    """A line for the person at the terminal, on stderr."""
+    click.echo(text, err=True)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "") -> None:
+    """Rows on stdout, numbers to the right; where the terminal is too narrow, one record under the other.
+
+    Nothing is cut off at any width: a table that does not fit changes its shape instead.
+    """
+    console = stdout()
+    table = _table(columns, rows)
+    if title:
+        console.print(title, style="bold")
+    if Measurement.get(console, console.options.update(max_width=PIPE_WIDTH), table).maximum <= console.width:
+        console.print(table)
+    else:
+        _print_records(console, columns, rows)
+
+
+def print_facts(facts: Mapping[str, object], *, title: str = "") -> None:
+    """Names and values, one pair a line: the summary at the end of a run."""
+    console = stdout()
+    if title:
+        console.print(title, style="bold")
+    _print_record(console, list(facts), list(facts.values()))
+
+
+@contextmanager
+def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr for work longer than a second; yields `advance(count)`, which is cheap to call.
+
+    Silent where stderr is not a terminal. `total=None` counts without an end. The bar disappears
+    when the work is done: what remains on the screen is the result.
+    """
+    console = stderr()
+    if not console.is_terminal:
+        yield _advance_nothing
+        return
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    task = bar.add_task(label, total=total)
+    done, drawn_at = 0, time.monotonic() + PROGRESS_AFTER_S - PROGRESS_EVERY_S
+
+    def advance(count: int) -> None:
+        nonlocal done, drawn_at
+        done += count
+        now = time.monotonic()
+        if now - drawn_at >= PROGRESS_EVERY_S:
+            drawn_at = now
+            bar.start()
+            bar.update(task, completed=done)
+
+    try:
+        yield advance
+    finally:
+        bar.stop()
+
+
+def count_text(number: int) -> str:
+    """12345 as `12,345`."""
+    return f"{number:,}"
+
+
+def bytes_text(number: float) -> str:
+    """A byte count for people: `17 B`, `1.5 KiB`, `3.2 GiB`."""
+    if abs(number) < 1024:
+        return f"{number:.0f} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        number /= 1024
+        if abs(number) < 1024:
+            return f"{number:.1f} {unit}"
+    return f"{number / 1024:.1f} TiB"
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration for people: `350 µs`, `12 ms`, `4.2 s`, `3 min 5 s`."""
+    if seconds < 0.001:
+        return f"{seconds * 1e6:.0f} µs"
+    if seconds < 1:
+        return f"{seconds * 1e3:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def _console(*, stderr: bool) -> Console:
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for place, name in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[place], int | float) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    return table
+
+
+def _print_records(console: Console, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    for row in rows:
+        _print_record(console, columns, row)
+        console.print()
+
+
+def _print_record(console: Console, names: Sequence[str], values: Sequence[object]) -> None:
+    width = max(map(len, names), default=0)
+    for name, value in zip(names, values, strict=True):
+        console.print(f"{name:<{width}}  {_cell(value)}", soft_wrap=True)
+
+
+def _cell(value: object) -> str:
+    """Integers with separators, floats with four digits that count, nothing for None."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case int():
+            return count_text(value)
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return str(value)
+
+
+def _advance_nothing(count: int) -> None:
+    """Where nobody looks, there is nothing to draw."""
