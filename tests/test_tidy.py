@@ -115,6 +115,8 @@ def names_defined(path: Path) -> Iterator[tuple[int, str]]:
                 | ast.Attribute(attr=name, ctx=ast.Store())
             ):
                 yield node.lineno, name
+            case _:
+                pass
 
 
 def words(name: str) -> set[str]:
@@ -207,6 +209,8 @@ def imports(path: Path) -> set[str]:
                 found |= {alias.name.partition(".")[0] for alias in names}
             case ast.ImportFrom(module=str(module), level=0):
                 found.add(module.partition(".")[0])
+            case _:
+                pass
     return found
 
 

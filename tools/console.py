@@ -101,11 +101,11 @@ def print_facts(facts: Mapping[str, object], *, title: str = "") -> None:
 def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """A bar on stderr for work longer than a second; yields `advance(count)`, which is cheap to call.
 
-    Silent where stderr is not a terminal. `total=None` counts without an end. The bar disappears
+    Silent where stderr is no terminal that can redraw a line. `total=None` counts without an end. The bar disappears
     when the work is done: what remains on the screen is the result.
     """
     console = stderr()
-    if not console.is_terminal:
+    if not console.is_interactive:
         yield _advance_nothing
         return
     bar = Progress(
@@ -131,7 +131,8 @@ def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], N
     try:
         yield advance
     finally:
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()
 
 
 def count_text(number: int) -> str:

@@ -1,0 +1,137 @@
+"""The door: which command is imported when, and which exit code it leaves with."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from types import ModuleType
+
+import click
+import pytest
+
+from radixledger import __version__
+from radixledger.tools.cli import COMMANDS, Subcommand, run
+from radixledger.tools.console import FINDINGS, CommandFailure, exit_with
+
+Plant = Callable[[Callable[[], None]], None]
+
+
+@pytest.fixture
+def plant(monkeypatch: pytest.MonkeyPatch) -> Plant:
+    """Registers a function as `radixledger sample`."""
+
+    def register(function: Callable[[], None]) -> None:
+        module = ModuleType("sample_command")
+        module.command = click.command("sample")(function)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "sample_command", module)
+        monkeypatch.setitem(COMMANDS, "sample", Subcommand("sample_command", "command", "A sample."))
+
+    return register
+
+
+def test_version_is_the_version_of_the_package(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capfd.readouterr().out == f"radixledger, version {__version__}\n"
+
+
+def test_help_lists_the_table_without_importing_it(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(
+        COMMANDS, "ghost", Subcommand("radixledger.tools.no_such_module", "command", "Haunts.")
+    )
+    assert run(["--help"]) == 0
+    assert "ghost" in capfd.readouterr().out
+
+
+def test_an_unknown_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["no-such-command"]) == 2
+    assert "no-such-command" in capfd.readouterr().err
+
+
+def test_a_command_that_found_nothing_leaves_with_0(plant: Plant) -> None:
+    plant(lambda: None)
+    assert run(["sample"]) == 0
+
+
+def test_a_command_with_findings_leaves_with_1(plant: Plant) -> None:
+    plant(lambda: exit_with(FINDINGS))
+    assert run(["sample"]) == 1
+
+
+def test_a_failure_is_one_line_and_leaves_with_its_code(
+    plant: Plant, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise CommandFailure("run.0/000.seg: not a journal")
+
+    plant(fail)
+    assert run(["sample"]) == 3
+    assert capfd.readouterr().err == "Error: run.0/000.seg: not a journal\n"
+
+
+def test_a_file_that_cannot_be_read_leaves_with_3_and_is_named(
+    plant: Plant, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def read() -> None:
+        with open("no/such/file", encoding="utf-8"):  # noqa: PTH123 — as a library below would
+            pass
+
+    plant(read)
+    assert run(["sample"]) == 3
+    assert capfd.readouterr().err == "Error: no/such/file: No such file or directory\n"
+
+
+def test_an_interrupt_is_no_finding(plant: Plant) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    plant(interrupt)
+    assert run(["sample"]) == 130
+
+
+def test_a_bug_is_no_finding_and_shows_its_traceback(plant: Plant, capfd: pytest.CaptureFixture[str]) -> None:
+    def crash() -> None:
+        raise ZeroDivisionError("planted")
+
+    plant(crash)
+    assert run(["sample"]) == 70
+    assert "ZeroDivisionError: planted" in capfd.readouterr().err
+
+
+def test_a_missing_engine_is_named_with_the_command_that_installs_it(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plant(lambda: None)
+    monkeypatch.delitem(sys.modules, "sample_command")
+
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "sample_command":
+            raise ModuleNotFoundError("No module named 'jax'", name="jax")
+
+    finder = ModuleType("finder")
+    finder.find_spec = find_spec  # type: ignore[attr-defined]
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+    assert run(["sample"]) == 2
+    assert "pip install 'radixledger[serve]'" in capfd.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_no_finding_and_leaves_no_noise() -> None:
+    program = """
+import sys, click, types
+from radixledger.tools import cli
+@click.command()
+def chatter():
+    while True:
+        click.echo("line " * 100)
+sys.modules["chatter"] = types.SimpleNamespace(command=chatter)
+cli.COMMANDS["chatter"] = cli.Subcommand("chatter", "command", "Talks.")
+sys.exit(cli.run(["chatter"]))
+"""
+    talker = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with talker:
+        assert talker.stdout is not None
+        assert talker.stderr is not None
+        talker.stdout.readline()
+        talker.stdout.close()
+        noise = talker.stderr.read()
+    assert (talker.returncode, noise) == (141, b"")
