@@ -1,5 +1,5 @@
 # Two commands matter on a fresh machine: `make demo` and `make test`. Both set up .venv first.
-# The soft requirements: Python >= 3.11 with venv, and a package index that pip can reach.
+# They need Python >= 3.11 with its venv module, and a package index that pip can reach.
 
 BIN  := .venv/bin
 PATHS := journal cache replay analytics tools tests src
