@@ -30,6 +30,9 @@ LARGEST = {
     "tools": Size(file=400, function=60),
     "tests": Size(file=400, function=60),
 }
+ONE_CHAPTER = {"journal/events.py": 520}
+"""Files with a record of their own: the vocabulary is looked up in one place."""
+
 MEDIAN_FUNCTION_LINES = 15
 
 INSTEAD = {
@@ -46,15 +49,11 @@ INSTEAD = {
     "backend": "route",
     "cnt": "count",
     "tmp": "the thing itself",
-    "util": "the job it does",
-    "utils": "the job it does",
-    "helper": "the job it does",
-    "helpers": "the job it does",
-    "manager": "the job it does",
-    "common": "the job it does",
-    "misc": "the job it does",
 }
 """Words that have no meaning here, or somebody else's, and the word to use."""
+
+NAMES_OF_NOTHING = {"util", "utils", "helper", "helpers", "manager", "common", "base", "misc"}
+"""What a module or a class is called when nobody knows its one job."""
 
 FOREIGN_WORDS = {
     "tools/serve/": {"checkpoint", "backend"},  # a model's weights are a checkpoint, JAX has backends
@@ -138,8 +137,9 @@ def test_no_file_and_no_function_outgrows_its_record() -> None:
     for folder, largest in LARGEST.items():
         for path in modules(folder):
             lines = len(path.read_text("utf-8").splitlines())
-            if lines > largest.file:
-                grown.append(f"{name_of(path)} has {lines} lines, the record is {largest.file}")
+            record = ONE_CHAPTER.get(name_of(path), largest.file)
+            if lines > record:
+                grown.append(f"{name_of(path)} has {lines} lines, the record is {record}")
             for name, length in functions(path):
                 if length > largest.function:
                     grown.append(
@@ -174,8 +174,22 @@ def test_a_word_has_one_meaning() -> None:
         f"{name_of(path)}:{line}: {name}: say {INSTEAD[word]} instead of {word}"
         for folder in PACKAGES
         for path in modules(folder)
-        for line, name in (*names_defined(path), (1, path.stem))
+        for line, name in names_defined(path)
         for word in sorted(words(name) & INSTEAD.keys() - foreign_words(path))
+    ]
+    assert wrong == []
+
+
+def test_modules_and_classes_are_named_for_their_job() -> None:
+    wrong = [
+        f"{name_of(path)}: {name}"
+        for folder in LARGEST
+        for path in modules(folder)
+        for name in (
+            path.stem,
+            *(node.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)),
+        )
+        if words(name) & NAMES_OF_NOTHING
     ]
     assert wrong == []
 
