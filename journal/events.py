@@ -479,6 +479,20 @@ class Evicted(Event, frozen=True, array_like=True, gc=False, tag=31):
     cause: Cause = NO_CAUSE
 
 
+class Remapped(Event, frozen=True, array_like=True, gc=False, tag=32):
+    """giver → taker: SWA pages changed hands with their mapping, from FULL pages `source` to `target` (R91).
+
+    The FULL pages themselves do not move; every list is as long as the others.
+    """
+
+    giver: int
+    taker: int
+    source: Pages
+    target: Pages
+    swa: Pages
+    cause: Cause = NO_CAUSE
+
+
 AnyEvent = (
     Opened
     | Admitted
@@ -511,4 +525,5 @@ AnyEvent = (
     | Closed
     | Digested
     | Evicted
+    | Remapped
 )

@@ -23,6 +23,7 @@ from radixledger.journal.events import (
     Healed,
     HealMode,
     Reclaimed,
+    Remapped,
     Removed,
     Split,
     Tombstoned,
@@ -136,6 +137,10 @@ def _removed(event: Removed) -> list[Move]:
     return _both(event.full, event.swa, tree_account(event.node), event.to)
 
 
+def _remapped(event: Remapped) -> list[Move]:
+    return [Move(Pool.SWA, event.swa, event.giver, event.taker)]
+
+
 _MOVES: dict[type, Callable[[Any], list[Move]]] = {
     Allocated: _allocated,
     Extended: _extended,
@@ -148,6 +153,7 @@ _MOVES: dict[type, Callable[[Any], list[Move]]] = {
     Freed: _freed,
     GroupFlushed: _group_flushed,
     Removed: _removed,
+    Remapped: _remapped,
 }
 
 
@@ -169,4 +175,5 @@ _MAPPINGS: dict[type, Callable[[Any], list[Mapping]]] = {
     Reclaimed: lambda event: [Mapping(event.full, NO_PAGES)],
     Freed: lambda event: [Mapping(event.unmapped, NO_PAGES)],
     Removed: lambda event: [Mapping(event.full, NO_PAGES)] if event.swa else [],
+    Remapped: lambda event: [Mapping(event.source, NO_PAGES), Mapping(event.target, event.swa)],
 }
