@@ -14,6 +14,7 @@ from typing import NamedTuple
 import click
 
 from radixledger import __version__
+from radixledger.journal.errors import JournalError, KeyFileRefused, NoSuchEvent, RunExists, WriterBusy
 from radixledger.tools.console import (
     BUG,
     INTERRUPTED,
@@ -36,6 +37,9 @@ class Subcommand(NamedTuple):
 
 
 COMMANDS: dict[str, Subcommand] = {}
+
+ASKED_WRONGLY = (KeyFileRefused, NoSuchEvent, RunExists, WriterBusy)
+"""Errors of a journal that another command line would not have met; all others mean: unreadable."""
 
 ENGINE_PACKAGES = frozenset({"jax", "jaxlib", "ml_dtypes", "safetensors"})
 
@@ -110,6 +114,10 @@ def run(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         _point_stdout_at_nothing()
         return PIPE_CLOSED
+    except JournalError as error:
+        code = USAGE if isinstance(error, ASKED_WRONGLY) else UNREADABLE
+        CommandFailure(str(error), code).show()
+        return code
     except OSError as error:
         CommandFailure(_os_error_text(error)).show()
         return UNREADABLE

@@ -3,12 +3,14 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 import click
 import pytest
 
 from radixledger import __version__
+from radixledger.journal.errors import Damaged, JournalError, NoJournal, WriterBusy
 from radixledger.tools.cli import COMMANDS, Subcommand, run
 from radixledger.tools.console import FINDINGS, CommandFailure, exit_with
 
@@ -79,6 +81,25 @@ def test_a_file_that_cannot_be_read_leaves_with_3_and_is_named(
     plant(read)
     assert run(["sample"]) == 3
     assert capfd.readouterr().err == "Error: no/such/file: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (NoJournal(Path("run.0"), "no segment here"), 3),
+        (Damaged(Path("run.0/1.seg"), offset=40, after=None, reason="checksum"), 3),
+        (WriterBusy(Path("run.0"), pid=0), 2),
+    ],
+)
+def test_an_error_of_a_journal_is_told_and_leaves_with_its_code(
+    plant: Plant, capfd: pytest.CaptureFixture[str], error: JournalError, code: int
+) -> None:
+    def read() -> None:
+        raise error
+
+    plant(read)
+    assert run(["sample"]) == code
+    assert capfd.readouterr().err == f"Error: {error}\n"
 
 
 def test_an_interrupt_is_no_finding(plant: Plant) -> None:
