@@ -1,0 +1,54 @@
+"""What a cache may be built with: the checks of a configuration before anything exists.
+
+Rule: a bad value is refused here, with its name and what would do, before a pool or a tree is made (R14, R56, R57).
+"""
+
+from radixledger.cache.window import FORMULAS
+from radixledger.journal.events import Opened
+
+MAX_PAGES = (1 << 31) - 1
+"""Page ids travel as int32 (B141)."""
+
+
+class BadConfig(ValueError):
+    """A configuration value that no cache can be built with; `field` names it."""
+
+    def __init__(self, field: str, detail: str) -> None:
+        super().__init__(f"{field}: {detail}")
+        self.field = field
+
+
+def checked(opened: Opened) -> Opened:
+    """`opened` itself; raises BadConfig for the first value that is out of bounds."""
+    config = opened.config
+    for field, value, least in (
+        ("page_size", config.page_size, 1),
+        ("full_pages", config.full_pages, 1),
+        ("swa_pages", config.swa_pages, 1),
+        ("window_tokens", config.window_tokens, 1),
+        ("rows", config.rows, 1),
+        ("context_pages", config.context_pages, 1),
+        ("ranks", opened.ranks, 1),
+        ("stride", opened.stride, 1),
+    ):
+        if not least <= value <= MAX_PAGES:
+            raise BadConfig(field, f"{value} is not between {least} and {MAX_PAGES}")
+    if config.rows & (config.rows - 1):
+        raise BadConfig(
+            "rows", f"{config.rows} is not a power of two; {1 << config.rows.bit_length()} would do"
+        )
+    if config.full_pages * config.page_size > MAX_PAGES or config.swa_pages * config.page_size > MAX_PAGES:
+        raise BadConfig(
+            "full_pages", f"slots beyond {MAX_PAGES} do not fit int32; take fewer or smaller pages"
+        )
+    for field, name, known in (
+        ("formula", config.formula, FORMULAS),
+        ("tombstone_leaf", config.tombstone_leaf, ("veto", "materialise")),
+        ("key_mode", config.key_mode, ("raw",)),
+        ("swa_victims", config.swa_victims, ("lru",)),
+    ):
+        if name not in known:
+            raise BadConfig(field, f"{name!r} is not one of {', '.join(known)}")
+    if not 0 <= opened.rank < opened.ranks:
+        raise BadConfig("rank", f"{opened.rank} is not one of {opened.ranks} ranks")
+    return opened

@@ -1,0 +1,40 @@
+"""Who is evicted next: the two orders of victims that `evolve` keeps.
+
+An order is an index over the state, a heap whose entries may lag behind their nodes. Finding the oldest
+candidate settles the entries it meets; that changes how the index is stored, never what it answers, so
+it is the one thing that a decider may do to a state. Rule: no tree is scanned, no heap is built per call.
+"""
+
+from heapq import heappop, heapreplace
+
+from radixledger.cache.state import IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, State
+
+
+def oldest_leaf(state: State) -> Node | None:
+    """The next victim of FULL pressure: the childless, unheld node that was used longest ago (R102)."""
+    order = state.leaf_order
+    while order:
+        tick, _, node = order[0]
+        if node.children or node.holds or node.parent is None:
+            heappop(order)
+            node.queued &= ~IN_LEAF_ORDER
+        elif node.tick != tick:
+            heapreplace(order, (node.tick, node.id, node))
+        else:
+            return node
+    return None
+
+
+def oldest_window(state: State) -> Node | None:
+    """The next victim of SWA pressure: live, outside every locked window; by tick, then node id (R103)."""
+    order = state.window_order
+    while order:
+        tick, _, node = order[0]
+        if not node.swa or node.swa_locks or node.parent is None:
+            heappop(order)
+            node.queued &= ~IN_WINDOW_ORDER
+        elif node.swa_tick != tick:
+            heapreplace(order, (node.swa_tick, node.id, node))
+        else:
+            return node
+    return None

@@ -1,0 +1,88 @@
+"""Fold one event into the state: the only place where a state changes.
+
+No clock, no policy, no chance, no device: the same events give the same state anywhere; live, replay
+and tests all come through here. Rule: evolving is total. What a lawful writer cannot have written is
+noted in `state.findings` with what was expected and what was found, the event's word is taken, and the
+fold goes on. A writer that finds a finding of its own stops (`rank`).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from radixledger.cache import evolve_pages, evolve_requests, evolve_tree
+from radixledger.cache.evolve_pages import note
+from radixledger.cache.state import State
+from radixledger.journal import events as e
+from radixledger.journal.events import AnyEvent
+from radixledger.journal.units import Seq
+
+
+def begin(opened: e.Opened) -> State:
+    """The state right after a journal's first event."""
+    state = State(opened)
+    state.seq = Seq(1)
+    return state
+
+
+def evolve(state: State, event: AnyEvent) -> None:
+    """Apply one event; total over every event that the codec lets through."""
+    state.seq = Seq(state.seq + 1)
+    try:
+        EVOLVE[type(event)](state, event)
+    except (KeyError, IndexError, AssertionError, AttributeError, ValueError, OverflowError) as error:
+        # What the event names does not exist here: no lawful writer wrote it after these events.
+        note(state, "an_event_names_what_exists", f"{type(event).__name__}: {type(error).__name__} {error}")
+
+
+def _reopened(state: State, event: e.Opened) -> None:
+    """A new epoch: the process and the device memory are new, run totals and numbers go on."""
+    seq, findings, totals = state.seq, state.findings, state.totals
+    number, node, boundary = state.next_request, state.next_node, state.next_boundary
+    State.__init__(state, event)
+    state.seq, state.findings, state.totals = seq, findings, totals
+    state.next_request, state.next_node, state.next_boundary = number, node, boundary
+
+
+def _nothing(state: State, event: AnyEvent) -> None:
+    """The event tells something, and nothing changes."""
+
+
+def _closed(state: State, event: e.Closed) -> None:
+    state.closed = True
+
+
+EVOLVE: dict[type, Callable[[State, Any], None]] = {
+    e.Opened: _reopened,
+    e.Admitted: evolve_requests.admitted,
+    e.Finished: evolve_requests.ended,
+    e.Retracted: evolve_requests.ended,
+    e.Aborted: evolve_requests.ended,
+    e.Allocated: evolve_pages.allocated,
+    e.Extended: evolve_requests.extended,
+    e.Bound: evolve_pages.bound,
+    e.Stepped: evolve_requests.stepped,
+    e.Refused: _nothing,
+    e.Transferred: evolve_tree.transferred,
+    e.Split: evolve_tree.split,
+    e.Tombstoned: evolve_tree.tombstoned,
+    e.Healed: evolve_tree.healed,
+    e.Reclaimed: evolve_requests.reclaimed,
+    e.Freed: evolve_pages.freed,
+    e.GroupOpened: evolve_pages.group_opened,
+    e.GroupFlushed: evolve_pages.group_flushed,
+    e.Removed: evolve_tree.removed,
+    e.Repointed: evolve_requests.repointed,
+    e.Matched: evolve_tree.matched,
+    e.Locked: evolve_tree.locked,
+    e.Unlocked: evolve_tree.unlocked,
+    e.LedgerTaken: _nothing,
+    e.Snapshotted: _nothing,
+    e.Flushed: _nothing,
+    e.Violated: _nothing,
+    e.Gap: _nothing,
+    e.Closed: _closed,
+    e.Digested: _nothing,
+    e.Evicted: _nothing,
+    e.Remapped: evolve_pages.remapped,
+}
+"""One function per event; a test compares the keys with the vocabulary."""

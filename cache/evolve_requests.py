@@ -1,0 +1,184 @@
+"""How events change requests and their rows: admission, growth, reclaim, re-pointing, ends, steps.
+
+Part of `evolve`, with its rule: total, and what does not add up is noted. A row names pages of positions
+[0, protected): the tree's; [protected, length): the request's own, its SWA part given back below `cursor`.
+"""
+
+import numpy as np
+
+from radixledger.cache import window
+from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
+from radixledger.cache.state import Node, Request, Running, State
+from radixledger.cache.tree import place_sum, touch
+from radixledger.journal.accounts import FREE, request_account
+from radixledger.journal.events import (
+    Aborted,
+    Admitted,
+    Extended,
+    Finished,
+    Phase,
+    Reclaimed,
+    Repointed,
+    Retracted,
+    Stepped,
+)
+from radixledger.journal.moves import ids_of, pages_of, takings
+from radixledger.journal.units import Pages
+
+
+def path_pages(node: Node, first: int = 0) -> Pages:
+    """The FULL pages of positions [first, node.end) of the path to `node`."""
+    parts: list[bytes] = []
+    walk: Node | None = node
+    while walk is not None and walk.end > first:
+        parts.append(walk.full)
+        walk = walk.parent
+    parts.reverse()
+    pages = b"".join(parts)
+    return Pages(pages[len(pages) - (node.end - first) * 4 :])
+
+
+def admitted(state: State, event: Admitted) -> None:
+    rows, row = state.rows, state.row_of(event.request)
+    if rows.request[row]:
+        note(state, "a_row_has_one_request", f"row {row} belongs to request {rows.request[row]}")
+    elif rows.free and rows.free[-1] == row:
+        rows.free.pop()
+    elif row in rows.free:
+        rows.free.remove(row)
+    node = state.nodes[event.node]
+    rows.request[row] = event.request
+    rows.length[row] = rows.protected[row] = event.prefix
+    _write_row(state, row, 0, path_pages(node))
+    _move_cursor(state, row, event.prefix)
+    _show_window(state, row, node.end)
+    request = Request(event.request, event.rid, row, event.prompt, event.prefix, event.node, event.namespace)
+    state.requests[event.request] = request
+    state.rids[event.rid] = event.request
+    state.next_request = max(state.next_request, event.request // (rows.mask + 1) + 1)
+
+
+def extended(state: State, event: Extended) -> None:
+    rows = state.rows
+    at = ids_of(event.requests) & rows.mask
+    if event.takers:
+        _take_pages(state, event)
+    rows.length[at] += pages_of(event.grown)
+
+
+def _take_pages(state: State, event: Extended) -> None:
+    """Hand each taker its pages; they go behind the last page of its row."""
+    rows, page_size = state.rows, state.page_size
+    for request, full, swa in takings(event):
+        row = request & rows.mask
+        account = request_account(request)
+        move(state, state.full, full, FREE, account)
+        move(state, state.swa, swa, FREE, account)
+        map_pages(state, full, swa)
+        first = window.pages_for(int(rows.length[row]), page_size)
+        _write_row(state, row, first, full)
+        _write_swa(state, row, first, swa)
+
+
+def reclaimed(state: State, event: Reclaimed) -> None:
+    rows, row = state.rows, state.row_of(event.request)
+    if event.stop < event.start or event.start != rows.cursor[row]:
+        note(
+            state, "a_cursor_never_moves_backward", f"request {event.request}: {event.start} to {event.stop}"
+        )
+    unmap_pages(state, event.full, event.swa)
+    move(state, state.swa, event.swa, request_account(event.request), event.to)
+    state.totals.swa_evicted += len(event.swa) >> 2
+    rows.swa_table[row, rows.cursor[row] // state.page_size : event.stop // state.page_size] = 0
+    _move_cursor(state, row, event.stop)
+
+
+def repointed(state: State, event: Repointed) -> None:
+    rows, row, page_size = state.rows, state.row_of(event.request), state.page_size
+    request = state.requests[event.request]
+    node = state.nodes[event.node]
+    if event.protected < rows.protected[row] or node.end * page_size != event.protected:
+        note(state, "a_protected_length_never_moves_backward", f"request {event.request}: {event.protected}")
+    if event.full:
+        first = event.start // page_size
+        _write_row(state, row, first, event.full)
+    rows.protected[row] = event.protected
+    request.node = event.node
+    _move_cursor(state, row, max(int(rows.cursor[row]), event.protected))
+    _show_window(state, row, node.end)
+    touch(state, node)
+
+
+def ended(state: State, event: Finished | Retracted | Aborted) -> None:
+    request = state.requests.pop(event.request)
+    if request.receipt is not None:
+        note(state, "an_ended_request_holds_no_lock", f"request {event.request}: {request.receipt}")
+    rows, row = state.rows, request.row
+    used = window.pages_for(int(rows.length[row]), state.page_size)
+    rows.full_table[row, :used] = 0
+    rows.swa_table[row, :used] = 0
+    rows.length[row] = rows.cursor[row] = rows.protected[row] = rows.reclaim_at[row] = 0
+    rows.request[row] = 0
+    rows.content[row] = 0
+    rows.free.append(row)
+    if state.rids.get(request.rid) == event.request:
+        del state.rids[request.rid]
+    if isinstance(event, Finished):
+        touch(state, state.nodes[event.node])
+
+
+def stepped(state: State, event: Stepped) -> None:
+    if event.phase == Phase.ENDED:
+        if state.running.pop(event.step, None) is None:
+            note(state, "a_step_ends_once", f"step {event.step} was not running")
+        return
+    if event.step in state.running:
+        note(state, "a_step_begins_once", f"step {event.step} is running")
+    state.running[event.step] = Running(
+        tuple(ids_of(event.requests).tolist()),
+        tuple(pages_of(event.starts).tolist()),
+        tuple(pages_of(event.stops).tolist()),
+    )
+
+
+def _write_row(state: State, row: int, first: int, full: Pages) -> None:
+    """Name `full` at positions [first, first + n) of a row; what stood there goes out of the row's content sum."""
+    table = state.rows.full_table[row]
+    count = len(full) >> 2
+    if count == 1:
+        before, after = int(table[first]), int.from_bytes(full, "little")
+        table[first] = after
+        state.rows.content[row] += place_sum(first, full) - (
+            place_sum(first, Pages(before.to_bytes(4, "little"))) if before else 0
+        )
+    elif count:
+        span = table[first : first + count]
+        before_sum = place_sum(first, Pages(span.tobytes())) if span.any() else 0
+        span[:] = pages_of(full)
+        state.rows.content[row] += place_sum(first, full) - before_sum
+
+
+def _write_swa(state: State, row: int, first: int, swa: Pages) -> None:
+    count = len(swa) >> 2
+    if count == 1:
+        state.rows.swa_table[row, first] = int.from_bytes(swa, "little")
+    else:
+        state.rows.swa_table[row, first : first + count] = pages_of(swa)
+
+
+def _show_window(state: State, row: int, stop: int) -> None:
+    """Of the tree's pages [0, stop) a row shows the SWA of the last window only: what its lock holds."""
+    rows = state.rows
+    first = max(0, stop - state.tail_pages)
+    rows.swa_table[row, :first] = 0
+    if stop > first:
+        full = np.ascontiguousarray(rows.full_table[row, first:stop])
+        rows.swa_table[row, first:stop] = state.mapping.swa_of[full]
+
+
+def _move_cursor(state: State, row: int, cursor: int) -> None:
+    config, rows = state.config, state.rows
+    rows.cursor[row] = cursor
+    rows.reclaim_at[row] = window.next_reclaim(
+        cursor, window_tokens=config.window_tokens, page_size=config.page_size, formula=config.formula
+    )

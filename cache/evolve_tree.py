@@ -1,0 +1,145 @@
+"""How events change the tree: leaves, splits, tombstones, healing, recency, locks.
+
+Part of `evolve`, with its rule: total, and what does not add up is noted.
+"""
+
+from radixledger.cache import locks
+from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
+from radixledger.cache.state import Node, State
+from radixledger.cache.tree import LIVE, cut, graft, offer_window, place_sum, prune, touch
+from radixledger.journal.accounts import tree_account
+from radixledger.journal.events import (
+    Healed,
+    HealMode,
+    Locked,
+    Matched,
+    Removed,
+    Split,
+    Tombstoned,
+    Transferred,
+    Unlocked,
+)
+from radixledger.journal.units import NO_PAGES, UNBOUND
+
+
+def transferred(state: State, event: Transferred) -> None:
+    parent = state.nodes[event.parent]
+    account = tree_account(event.node)
+    move(state, state.full, event.full, event.giver, account)
+    move(state, state.swa, event.swa, event.giver, account)
+    if event.swa and state.mapping.swa_pages(event.full) != event.swa:
+        note(state, "a_live_leaf_is_mapped_to_its_window", f"node {event.node}", 0, event.full)
+    graft(state, Node(event.node, parent, event.key, event.full, event.swa, event.namespace))
+
+
+def split(state: State, event: Split) -> None:
+    node = state.nodes[event.node]
+    parent = node.parent
+    assert parent is not None, "the root is never cut"
+    assert parent.id == event.parent, f"node {event.node} is not a child of {event.parent}"
+    length = len(event.full)
+    assert 0 < length < len(node.full), f"a cut leaves pages on both sides of node {event.node}"
+    given, taken = tree_account(event.node), tree_account(event.upper)
+    move(state, state.full, event.full, given, taken)
+    move(state, state.swa, event.swa, given, taken)
+    if node.full[:length] != event.full or node.swa[:length] != event.swa:
+        note(state, "a_split_keeps_the_pages", f"node {event.node}", 0, event.full)
+    key = node.key[: length // 4 * state.stride]
+    cut(state, node, Node(event.upper, parent, key, event.full, event.swa, node.namespace), event.boundary)
+
+
+def tombstoned(state: State, event: Tombstoned) -> None:
+    node = state.nodes[event.node]
+    if not node.swa or node.swa != event.swa:
+        note(state, "only_live_nodes_are_tombstoned", f"node {event.node}", 1, event.swa)
+    if node.swa_locks:
+        note(
+            state,
+            "a_locked_window_is_never_evicted",
+            f"node {event.node} has {node.swa_locks} locks",
+            1,
+            event.swa,
+        )
+        state.swa_protected -= len(node.swa) >> 2
+    unmap_pages(state, event.full, event.swa)
+    move(state, state.swa, event.swa, tree_account(event.node), event.to)
+    state.tree_digest -= node.weight * (LIVE * bool(node.swa))
+    node.swa = NO_PAGES
+    state.totals.tombstones += 1
+    state.totals.swa_evicted += len(event.swa) >> 2
+
+
+def healed(state: State, event: Healed) -> None:
+    node = state.nodes[event.node]
+    account = tree_account(event.node)
+    if node.swa:
+        note(state, "only_tombstones_are_healed", f"node {event.node}", 1, event.swa)
+    move(state, state.swa, event.swa, event.giver, account)
+    if event.mode == HealMode.TRANSFER:
+        unmap_pages(state, event.fresh, event.swa)
+        map_pages(state, event.old, event.swa)
+        move(state, state.full, event.fresh, event.giver, event.to)
+    else:
+        if node.holds:
+            note(state, "locked_full_pages_are_never_replaced", f"node {event.node}", 0, event.old)
+        if state.mapping.mapped(event.old)[0]:
+            note(state, "a_tombstone_has_no_mapping", f"node {event.node}", 0, event.old)
+        move(state, state.full, event.old, account, event.to)
+        move(state, state.full, event.fresh, event.giver, account)
+        content = place_sum(node.end - node.pages, event.fresh)
+        state.tree_digest += node.weight * (content - node.content)
+        node.content = content
+        node.full = event.fresh
+    node.swa = event.swa
+    state.tree_digest += node.weight * LIVE
+    if node.swa_locks:
+        state.swa_protected += node.pages
+    offer_window(state, node)
+    state.totals.healed += 1
+
+
+def removed(state: State, event: Removed) -> None:
+    node = state.nodes[event.node]
+    if node.children:
+        note(state, "only_leaves_are_removed", f"node {event.node} has {len(node.children)} children")
+    if node.holds or node.swa_locks:
+        note(state, "a_locked_leaf_is_never_removed", f"node {event.node}", 0, event.full)
+    assert not node.children, f"node {event.node} has children"
+    account = tree_account(event.node)
+    if event.swa:
+        unmap_pages(state, event.full, event.swa)
+        move(state, state.swa, event.swa, account, event.to)
+        state.totals.swa_evicted += len(event.swa) >> 2
+    move(state, state.full, event.full, account, event.to)
+    state.totals.full_evicted += len(event.full) >> 2
+    prune(state, node)
+
+
+def matched(state: State, event: Matched) -> None:
+    node = state.nodes[event.node]
+    if node.end * state.page_size != event.hit:
+        note(
+            state,
+            "a_match_ends_where_its_node_ends",
+            f"node {node.id} ends at page {node.end}, hit {event.hit}",
+        )
+    touch(state, node)
+
+
+def locked(state: State, event: Locked) -> None:
+    locks.lock(state, state.nodes[event.node], event)
+    if event.request != UNBOUND:
+        request = state.requests[event.request]
+        request.receipt = locks.receipt_of(event)
+
+
+def unlocked(state: State, event: Unlocked) -> None:
+    if not locks.unlock(state, state.nodes[event.node], event):
+        note(state, "a_lock_is_released_once", f"node {event.node}, boundary {event.boundary}")
+    request = state.requests.get(event.request)
+    if (
+        request is not None
+        and request.receipt is not None
+        and request.receipt[:2] == (event.node, event.boundary)
+    ):
+        request.receipt = None

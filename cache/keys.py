@@ -1,0 +1,58 @@
+"""Radix keys: one `bytes` object, of a fixed number of bytes per page.
+
+The tree knows nothing about keys but their stride: 4 bytes per token for raw keys (little-endian
+int32), 8 bytes per page where a journal holds hashes. Rule: tokens become int32 once, here at the
+door, and a namespace is never concatenated into them.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+TOKEN_BYTES = 4
+
+Tokens = Sequence[int] | NDArray[np.int32]
+
+
+def raw_key(tokens: Tokens) -> bytes:
+    """The key of a token sequence, 4 bytes per token; an int32 array costs one copy of its bytes.
+
+    Raises OverflowError for ids outside int32, ValueError for anything but a flat sequence.
+    """
+    if isinstance(tokens, np.ndarray):
+        array = tokens
+    else:
+        array = np.array(tokens if len(tokens) else (), dtype=np.int64)
+    if array.ndim != 1:
+        raise ValueError(f"a key needs a flat sequence of token ids, not one of shape {array.shape}")
+    if array.dtype != np.int32:
+        if array.size and (int(array.min()) < -(1 << 31) or int(array.max()) >= 1 << 31):
+            raise OverflowError(f"token ids reach from {array.min()} to {array.max()}; a key holds int32")
+        array = array.astype("<i4")
+    return array.tobytes()
+
+
+def namespace(
+    *, extra_key: str | None = None, lora_id: str | None = None, cache_salt: str | None = None
+) -> bytes:
+    """The namespace of a request, empty if none of the three is set.
+
+    Each part is tagged and length-prefixed, so that a user's `extra_key` can never equal an internal id (B84).
+    """
+    parts = ((b"e", extra_key), (b"l", lora_id), (b"s", cache_salt))
+    coded = ((tag, text.encode()) for tag, text in parts if text is not None)
+    return b"".join(tag + len(text).to_bytes(4, "little") + text for tag, text in coded)
+
+
+def common_pages(key: bytes, start: int, other: bytes, stride: int) -> int:
+    """How many whole pages `key` from byte `start` on and `other` have in common."""
+    count = min(len(key) - start, len(other)) // 4
+    if count <= 0:
+        return 0
+    left = np.frombuffer(key, "<u4", count, start)
+    right = np.frombuffer(other, "<u4", count)
+    unequal = left != right
+    first = int(unequal.argmax())
+    equal = first if unequal[first] else count
+    return equal * 4 // stride

@@ -1,0 +1,104 @@
+"""Segment locks: FULL is held from a node to the root, SWA over the last window of that path.
+
+A lock covers positions, so tombstones within the window are counted like live nodes (A21), and a node
+that is split, healed or tombstoned in between stays balanced (R120, R121). Rule: a receipt is the anchor and
+a boundary mark; release walks exactly the same segment, because a split moves the mark to the older part.
+"""
+
+import numpy as np
+
+from radixledger.cache.state import Node, Receipt, State
+from radixledger.cache.tree import ANCHORS, BOUNDARY, LOCKS, offer_leaf, offer_window
+from radixledger.journal.events import Locked, Unlocked
+from radixledger.journal.units import ROOT, TO_ROOT, BoundaryId, NodeId
+
+
+def locked(state: State, node: Node) -> Locked:
+    """The event that locking `node` would be: its segment, its boundary mark, the tombstones passed (R112).
+
+    The boundary is the node in which the window is full; without one the lock runs to the root (R119).
+    Concurrent locks of one window share its mark (R116), which stays when they are gone (R117).
+    """
+    span = state.tail_pages
+    skipped: list[int] = []
+    anchor = node
+    while node.parent is not None:
+        if not node.swa:
+            skipped.append(node.id)
+        span -= node.pages
+        if span <= 0:
+            fresh = not node.boundary
+            return Locked(
+                node=anchor.id,
+                boundary=BoundaryId(state.next_boundary) if fresh else node.boundary,
+                skipped=np.array(skipped, "<i8").tobytes() if skipped else b"",
+                marked=node.id if fresh else ROOT,
+            )
+        node = node.parent
+    return Locked(anchor.id, TO_ROOT, np.array(skipped, "<i8").tobytes() if skipped else b"")
+
+
+def receipt_of(event: Locked) -> Receipt:
+    """The receipt that a lock hands out."""
+    skipped = tuple(NodeId(node) for node in np.frombuffer(event.skipped, "<i8").tolist())
+    return Receipt(event.node, event.boundary, skipped)
+
+
+def lock(state: State, node: Node, event: Locked) -> None:
+    """Count a lock in: first holders move pages from evictable to protected (R118)."""
+    if event.marked:
+        marked = state.nodes[event.marked]
+        state.tree_digest += marked.weight * (BOUNDARY * (event.boundary - marked.boundary))
+        marked.boundary = event.boundary
+        state.next_boundary = max(state.next_boundary, event.boundary + 1)
+    node.anchors += 1
+    state.tree_digest += node.weight * ANCHORS
+    held: Node | None = node
+    protected = 0
+    while held is not None:
+        held.holds += 1
+        if held.holds != 1:
+            break
+        protected += held.pages
+        held = held.parent
+    state.full_protected += protected
+    boundary = event.boundary
+    while node.parent is not None:
+        node.swa_locks += 1
+        state.tree_digest += node.weight * LOCKS
+        if node.swa_locks == 1 and node.swa:
+            state.swa_protected += node.pages
+        if boundary and node.boundary == boundary:
+            break
+        node = node.parent
+
+
+def unlock(state: State, node: Node, event: Unlocked) -> bool:
+    """Count a lock out; False if something of what it claims to hold was not held (R122)."""
+    balanced = node.anchors > 0 or node.parent is None
+    node.anchors -= 1
+    state.tree_digest -= node.weight * ANCHORS
+    held: Node | None = node
+    freed = 0
+    while held is not None:
+        held.holds -= 1
+        if held.holds != 0:
+            break
+        freed += held.pages
+        if not held.children and held.parent is not None:
+            offer_leaf(state, held)
+        held = held.parent
+    state.full_protected -= freed
+    boundary = event.boundary
+    while node.parent is not None:
+        node.swa_locks -= 1
+        state.tree_digest -= node.weight * LOCKS
+        if node.swa_locks == 0:
+            if node.swa:
+                state.swa_protected -= node.pages
+            offer_window(state, node)
+        balanced = balanced and node.swa_locks >= 0
+        if boundary and node.boundary == boundary:
+            break
+        node = node.parent
+    return balanced

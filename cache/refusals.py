@@ -1,0 +1,148 @@
+"""Why a command was turned down. A refused command changed nothing; the journal has one `Refused`.
+
+Refusal                    what every one of them is: reason, detail, and the pages concerned
++-- PoolShort              a pool has not that many free pages; carries the numbers of both (R152)
++-- OwnershipError         the pages are not the giver's
+|   +-- DoubleFree         they are free already
+|   +-- ForeignFree        somebody else holds them
+|   +-- Unmapped           a FULL page has no SWA page where one was required (R35)
++-- UnknownRequest         no live request has this number
++-- Busy                   live requests, locks or an open group stand in the way
+
+RankPoisoned               a decision failed half-way: the state can no longer be trusted, the rank stops
+"""
+
+from radixledger.journal.accounts import Pool, describe
+from radixledger.journal.events import NO_CAUSE, Refused
+from radixledger.journal.moves import pages_of
+from radixledger.journal.units import NO_PAGES, UNBOUND, Pages, RequestId, Seq
+
+
+class Refusal(Exception):
+    """A command was turned down before anything changed."""
+
+    reason = "refused"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        request: int = UNBOUND,
+        pool: Pool = Pool.FULL,
+        pages: Pages = NO_PAGES,
+        expected: int = 0,
+        found: int = 0,
+        since: int = 0,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.request = RequestId(request)
+        self.pool = pool
+        self.pages = pages
+        self.expected = expected
+        self.found = found
+        self.since = Seq(since)
+
+    def event(self, cause: int = NO_CAUSE) -> Refused:
+        """The fact of this refusal."""
+        return Refused(
+            self.reason,
+            self.detail,
+            self.request,
+            self.pool,
+            self.pages,
+            self.expected,
+            self.found,
+            self.since,
+            NO_CAUSE if not cause else type(NO_CAUSE)(cause),
+        )
+
+
+class PoolShort(Refusal):
+    """Not enough free pages; what eviction could still gain is told beside it."""
+
+    reason = "pool_short"
+
+    def __init__(
+        self,
+        *,
+        needed: int,
+        full_available: int,
+        full_evictable: int,
+        swa_available: int,
+        swa_evictable: int,
+        request: int = UNBOUND,
+    ) -> None:
+        super().__init__(
+            f"{needed} pages are needed in each pool; FULL has {full_available} free + {full_evictable} evictable, "
+            f"SWA has {swa_available} free + {swa_evictable} evictable",
+            request=request,
+            pool=Pool.FULL if full_available < needed else Pool.SWA,
+        )
+        self.needed = needed
+        self.full_available, self.full_evictable = full_available, full_evictable
+        self.swa_available, self.swa_evictable = swa_available, swa_evictable
+
+
+class OwnershipError(Refusal):
+    """Pages were given up by somebody who does not hold them."""
+
+    reason = "foreign_free"
+
+    def __init__(
+        self, *, pool: Pool, pages: Pages, expected: int, found: int, since: int, request: int = UNBOUND
+    ) -> None:
+        shown = ", ".join(str(page) for page in pages_of(pages).tolist()[:8])
+        super().__init__(
+            f"{pool.name} page {shown}: {self.claim}; expected {describe(expected)}, found {describe(found)} "
+            f"since event {since}",
+            request=request,
+            pool=pool,
+            pages=pages,
+            expected=expected,
+            found=found,
+            since=since,
+        )
+
+    claim = "not the giver's to free"
+
+
+class DoubleFree(OwnershipError):
+    """The pages are free already, or pending in the open group under another call's name."""
+
+    reason = "double_free"
+    claim = "freed a second time"
+
+
+class ForeignFree(OwnershipError):
+    """The pages belong to another request or to the tree."""
+
+
+class Unmapped(OwnershipError):
+    """A FULL page has no SWA page, and the caller requires one (R35)."""
+
+    reason = "unmapped"
+    claim = "has no SWA page"
+
+
+class UnknownRequest(Refusal):
+    """No live request of this rank has the number."""
+
+    reason = "unknown_request"
+
+    def __init__(self, request: int) -> None:
+        super().__init__(f"no live request has number {request}", request=request)
+
+
+class Busy(Refusal):
+    """The command needs a quiet rank."""
+
+    reason = "busy"
+
+
+class RankPoisoned(Exception):
+    """A decision or a write failed after it had begun; every later command is refused with this cause."""
+
+
+class LawBroken(Exception):
+    """The live fold found that an event of its own broke a law; the rank stops before anything is served."""

@@ -1,0 +1,194 @@
+"""What is true on one rank: pools, mapping, tree, rows, locks. Data only; `evolve` is the only writer.
+
+Everybody may read. Rule: whatever is derived (orders of victims, counts, `holds`) is kept by `evolve`
+beside what it is derived from, and `invariants` recounts it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from radixledger.cache import window
+from radixledger.cache.ledger import MappingBook, PoolBook
+from radixledger.cache.weights import ROW_LANE, lane, node_weight
+from radixledger.journal.accounts import Kind, Pool
+from radixledger.journal.events import Config, Opened
+from radixledger.journal.units import NO_PAGES, ROOT, TO_ROOT, BoundaryId, NodeId, Pages, RequestId, Seq
+
+IN_LEAF_ORDER = 1
+IN_WINDOW_ORDER = 2
+
+Order = list[tuple[int, int, "Node"]]
+"""A heap of (tick, node id, node): candidates, oldest first. Ticks in it may lag behind; they only grow."""
+
+
+class Node:
+    """A node of the radix tree; it owns the pages of its edge, `[end - pages, end)` of its path.
+
+    key: `stride` bytes per page. full: FULL pages. swa: as many SWA pages, or empty: a tombstone.
+    anchors: receipts on this very node. holds: anchors, and children that are held; FULL is locked while > 0.
+    swa_locks: receipts whose window segment runs through here. tick, swa_tick: recency, larger is younger.
+    """
+
+    __slots__ = ("anchors", "boundary", "children", "content", "end", "full", "holds", "id", "key", "namespace",
+                 "pages", "parent", "queued", "swa", "swa_locks", "swa_tick", "tick", "weight")  # fmt: skip
+
+    def __init__(
+        self, id: NodeId, parent: "Node | None", key: bytes, full: Pages, swa: Pages, namespace: bytes
+    ) -> None:
+        self.id = id
+        self.parent = parent
+        self.key = key
+        self.full = full
+        self.swa = swa
+        self.namespace = namespace
+        self.pages = len(full) >> 2
+        self.end: int = self.pages + (parent.end if parent else 0)
+        self.children: dict[bytes | tuple[bytes, bytes], Node] | None = None
+        self.anchors = 0
+        self.holds = 0
+        self.swa_locks = 0
+        self.boundary: BoundaryId = TO_ROOT
+        self.tick = 0
+        self.swa_tick = 0
+        self.queued = 0
+        self.content = 0
+        self.weight = node_weight(id)
+
+
+class Receipt(NamedTuple):
+    """What one lock holds, and all that is needed to give back exactly that (R112, A22)."""
+
+    node: NodeId
+    boundary: BoundaryId
+    skipped: tuple[NodeId, ...] = ()
+    """Tombstones within the segment when it was locked: evidence, not instructions."""
+
+
+class Request:
+    """A live request: what does not change with every token. Lengths stand in its row."""
+
+    __slots__ = ("id", "namespace", "node", "prefix", "prompt", "receipt", "rid", "row")
+
+    def __init__(
+        self, id: RequestId, rid: str, row: int, prompt: int, prefix: int, node: NodeId, namespace: bytes
+    ) -> None:
+        self.id = id
+        self.rid = rid
+        self.row = row
+        self.prompt = prompt
+        self.prefix = prefix
+        self.node = node
+        self.namespace = namespace
+        self.receipt: Receipt | None = None
+
+
+class Rows:
+    """The page tables and lengths of all live requests, one row each; what a device step reads.
+
+    full_table, swa_table: int32 [rows, context_pages], 0 = not resident. length, cursor, protected: int32
+    [rows], tokens: computed or being computed; SWA given back below; held by the tree below. request: int64
+    [rows], 0 = a free row.
+    """
+
+    __slots__ = ("content", "cursor", "free", "full_table", "length", "mask", "protected", "reclaim_at", "request",
+                 "swa_table", "weight")  # fmt: skip
+
+    def __init__(self, config: Config) -> None:
+        count, pages = config.rows, config.context_pages
+        self.mask = count - 1
+        self.full_table: NDArray[np.int32] = np.zeros((count, pages), np.int32)
+        self.swa_table: NDArray[np.int32] = np.zeros((count, pages), np.int32)
+        self.length: NDArray[np.int32] = np.zeros(count, np.int32)
+        self.cursor: NDArray[np.int32] = np.zeros(count, np.int32)
+        self.protected: NDArray[np.int32] = np.zeros(count, np.int32)
+        self.reclaim_at: NDArray[np.int32] = np.zeros(count, np.int32)
+        self.request: NDArray[np.int64] = np.zeros(count, np.int64)
+        self.content = [0] * count
+        self.weight = lane(ROW_LANE, count)
+        self.free = list(range(count - 1, -1, -1))
+
+
+class Totals:
+    """Run totals in pages; they survive a flush (R172)."""
+
+    __slots__ = ("full_evicted", "swa_evicted", "tombstones", "healed")
+
+    def __init__(self) -> None:
+        self.full_evicted = 0
+        self.swa_evicted = 0
+        self.tombstones = 0
+        self.healed = 0
+
+
+class Running(NamedTuple):
+    """A device step in flight: request i writes tokens [starts[i], stops[i])."""
+
+    requests: tuple[int, ...]
+    starts: tuple[int, ...]
+    stops: tuple[int, ...]
+
+
+class Finding(NamedTuple):
+    """A law that the event with number `seq` broke; `pages` are those concerned, if any."""
+
+    seq: Seq
+    law: str
+    detail: str
+    pool: int = 0
+    pages: Pages = NO_PAGES
+    expected: int = 0
+    found: int = 0
+
+
+class State:
+    """One rank's aggregate, as of the event `seq`."""
+
+    def __init__(self, opened: Opened) -> None:
+        config = opened.config
+        self.opened = opened
+        self.config = config
+        self.page_size = config.page_size
+        self.stride = opened.stride
+        self.tail_pages: int = window.window_pages(opened.window_need, config.page_size)
+        self.seq = Seq(0)
+        self.full = PoolBook(Pool.FULL, config.full_pages)
+        self.swa = PoolBook(Pool.SWA, config.swa_pages)
+        self.mapping = MappingBook(config.full_pages)
+        self.root = Node(ROOT, None, b"", NO_PAGES, NO_PAGES, b"")
+        self.nodes: dict[int, Node] = {ROOT: self.root}
+        self.rows = Rows(config)
+        self.requests: dict[int, Request] = {}
+        self.rids: dict[str, RequestId] = {}
+        self.leaf_order: Order = []
+        self.window_order: Order = []
+        self.clock = 0
+        self.next_node = 1
+        self.next_boundary = 1
+        self.next_request = 1
+        """The next request's number divided by the row count."""
+        self.full_protected = 0
+        self.swa_protected = 0
+        self.dangling = 0
+        """FULL pages surrendered whose SWA part is still to be freed: no allocation until then (A4)."""
+        self.group_open = False
+        self.running: dict[int, Running] = {}
+        self.totals = Totals()
+        self.tree_digest = 0
+        self.closed = False
+        self.findings: list[Finding] = []
+
+    @property
+    def full_evictable(self) -> int:
+        """FULL pages of the tree that no lock holds."""
+        return self.full.held[Kind.TREE] - self.full_protected
+
+    @property
+    def swa_evictable(self) -> int:
+        """SWA pages of the tree that no lock holds."""
+        return self.swa.held[Kind.TREE] - self.swa_protected
+
+    def row_of(self, request: int) -> int:
+        """A request's row in the page tables."""
+        return request & self.rows.mask

@@ -1,0 +1,160 @@
+"""Structural writes to the radix tree: grow, cut, prune, and which nodes are candidates for eviction.
+
+Called by `evolve` only. Rule: whoever changes what a node holds, or what holds it, updates the counts of
+protected pages, the orders of victims and the digest in the same breath.
+"""
+
+from heapq import heapify, heappush
+
+import numpy as np
+
+from radixledger.cache.state import IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, State
+from radixledger.cache.weights import PLACE_LANE, lane
+from radixledger.journal.moves import pages_of
+from radixledger.journal.units import NO_PAGES, BoundaryId, Pages
+
+PARENT, END, PAGES, ANCHORS, LOCKS, BOUNDARY, TICK, SWA_TICK, LIVE = (int(w) for w in lane(6, 9))
+"""The digest's coefficients of a node's fields, beside the node's own weight."""
+
+
+def place_sum(start: int, pages: Pages) -> int:
+    """Order-keeping sum of page ids at positions `start`, `start + 1`, ... of a path or row."""
+    count = len(pages) >> 2
+    size = 1 << max(12, (start + count).bit_length())
+    weights = lane(PLACE_LANE, size)
+    if count == 1:
+        return int(weights[start]) * int.from_bytes(pages, "little")
+    return int((weights[start : start + count] * pages_of(pages).astype(np.uint64)).sum())
+
+
+def node_value(node: Node) -> int:
+    """What the digest says of one node, to be multiplied with its weight."""
+    return (
+        PARENT * (node.parent.id if node.parent else 0)
+        + END * node.end
+        + PAGES * node.pages
+        + ANCHORS * node.anchors
+        + LOCKS * node.swa_locks
+        + BOUNDARY * node.boundary
+        + TICK * node.tick
+        + SWA_TICK * node.swa_tick
+        + LIVE * bool(node.swa)
+        + node.content
+    )
+
+
+def child_key(node: Node, stride: int) -> bytes | tuple[bytes, bytes]:
+    """Under which key a node hangs in its parent: its first page, under the root with its namespace."""
+    first = node.key[:stride]
+    return first if node.parent is not None and node.parent.parent is not None else (node.namespace, first)
+
+
+def touch(state: State, node: Node) -> None:
+    """A path was used up to `node`: it is the youngest, and its window of live nodes with it (R77-R81).
+
+    FULL recency is kept at the end of the path only: an inner node is no candidate, and inherits the tick
+    of each child that is removed before it becomes one. Window recency goes up the last `ceilP(W)` tokens,
+    each ancestor strictly older than its descendant.
+    """
+    if node.parent is None:
+        return
+    span = state.tail_pages
+    state.clock += span
+    tick = state.clock
+    delta = TICK * (tick - node.tick)
+    node.tick = tick
+    state.tree_digest += node.weight * delta
+    walk: Node | None = node
+    while walk is not None and span > 0:
+        if walk.swa:
+            state.tree_digest += walk.weight * (SWA_TICK * (tick - walk.swa_tick))
+            walk.swa_tick = tick
+        tick -= 1
+        span -= walk.pages
+        walk = walk.parent
+
+
+def offer_leaf(state: State, node: Node) -> None:
+    """Enter a node into the order of FULL victims if it is one: childless and not held."""
+    if not node.children and not node.holds and not node.queued & IN_LEAF_ORDER:
+        node.queued |= IN_LEAF_ORDER
+        heappush(state.leaf_order, (node.tick, node.id, node))
+
+
+def offer_window(state: State, node: Node) -> None:
+    """Enter a node into the order of SWA victims if it is one: live and outside every locked window (R69)."""
+    if node.swa and not node.swa_locks and not node.queued & IN_WINDOW_ORDER:
+        node.queued |= IN_WINDOW_ORDER
+        heappush(state.window_order, (node.swa_tick, node.id, node))
+
+
+def graft(state: State, node: Node) -> None:
+    """Hang a new leaf under its parent, the youngest of all."""
+    parent = node.parent
+    assert parent is not None, "only the root has no parent"
+    if parent.children is None:
+        parent.children = {}
+    parent.children[child_key(node, state.stride)] = node
+    state.nodes[node.id] = node
+    state.next_node = max(state.next_node, node.id + 1)
+    node.content = place_sum(node.end - node.pages, node.full)
+    state.tree_digest += node.weight * node_value(node)
+    touch(state, node)
+    offer_leaf(state, node)
+    offer_window(state, node)
+
+
+def cut(state: State, node: Node, upper: Node, boundary: BoundaryId) -> None:
+    """Put `upper`, which has the first pages of `node`, between `node` and its parent (R114, R115)."""
+    parent = node.parent
+    assert parent is not None, "the root is never cut"
+    assert parent.children is not None, "a node hangs in its parent"
+    state.tree_digest -= node.weight * node_value(node)
+    stride = state.stride
+    parent.children[child_key(node, stride)] = upper
+    node.key = node.key[upper.pages * stride :]
+    node.full = Pages(node.full[upper.pages * 4 :])
+    node.swa = Pages(node.swa[upper.pages * 4 :])
+    node.pages -= upper.pages
+    node.parent = upper
+    upper.children = {node.key[:stride]: node}
+    upper.holds = 1 if node.holds else 0
+    upper.swa_locks = node.swa_locks
+    upper.boundary = boundary
+    node.boundary = BoundaryId(0)
+    upper.tick = node.tick
+    upper.swa_tick = node.swa_tick - 1 if node.swa else 0
+    upper.content = place_sum(upper.end - upper.pages, upper.full)
+    node.content -= upper.content
+    state.nodes[upper.id] = upper
+    state.next_node = max(state.next_node, upper.id + 1)
+    state.tree_digest += node.weight * node_value(node) + upper.weight * node_value(upper)
+    offer_window(state, upper)
+
+
+def prune(state: State, node: Node) -> None:
+    """Take a leaf out of the tree; its parent may become a candidate, as young as the leaf was."""
+    parent = node.parent
+    assert parent is not None, "the root is never removed"
+    assert parent.children is not None, "a node hangs in its parent"
+    state.tree_digest -= node.weight * node_value(node)
+    del parent.children[child_key(node, state.stride)]
+    del state.nodes[node.id]
+    node.parent = None
+    node.full = node.swa = NO_PAGES
+    if not parent.children:
+        parent.children = None
+        if parent.parent is not None:
+            if node.tick > parent.tick:
+                state.tree_digest += parent.weight * (TICK * (node.tick - parent.tick))
+                parent.tick = node.tick
+            offer_leaf(state, parent)
+    for order in (state.leaf_order, state.window_order):
+        if len(order) > 2 * len(state.nodes) + 1024:
+            _forget_removed(order)
+
+
+def _forget_removed(order: Order) -> None:
+    """Drop the entries of removed nodes, which an order that nobody asks would keep for ever."""
+    order[:] = [entry for entry in order if entry[2].parent is not None]
+    heapify(order)

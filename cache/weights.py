@@ -1,0 +1,45 @@
+"""Fixed pseudo-random odd weights: the coefficients of the digest.
+
+The digest of a state is a sum of weight x value over everything it holds, modulo 2^64, so that a
+change costs one multiplication and the order of changes does not matter. It tells states apart that
+differ by accident; it is no defence against somebody who forges one. Nothing here is random: weights
+come from a counter through splitmix64 (Steele, Lea, Flood 2014), the same on every machine.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+MASK = (1 << 64) - 1
+MAPPING_LANE = 2
+ROW_LANE = 3
+NODE_LANE = 4
+PLACE_LANE = 5
+
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mix(number: int) -> int:
+    """splitmix64's output function on one integer."""
+    z = (number * _GOLDEN) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+@lru_cache(maxsize=64)
+def lane(number: int, length: int) -> NDArray[np.uint64]:
+    """`length` odd weights, uint64, read-only; a longer lane begins with the shorter one."""
+    with np.errstate(over="ignore"):
+        z = (np.arange(1, length + 1, dtype=np.uint64) + np.uint64(number << 40)) * np.uint64(_GOLDEN)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        weights = (z ^ (z >> np.uint64(31))) | np.uint64(1)
+    weights.flags.writeable = False
+    return weights
+
+
+def node_weight(node: int) -> int:
+    """The odd weight of one node of the tree."""
+    return mix(node + (NODE_LANE << 40)) | 1
