@@ -144,6 +144,8 @@ def decode(state: State, requests: NDArray[np.int64]) -> Decision[NDArray[np.int
     return slots
 
 
+_NO_LIMIT = 1 << 60
+
 _ONES = np.ones(4096, "<i4").tobytes()
 
 
@@ -231,11 +233,16 @@ def _brought(state: State, request: Request, count: int, operation: Operation) -
         giver=request_account(request.id),
         request=request.id,
         operation=operation,
+        start=state.nodes[request.node],
     )
 
 
-def cache_unfinished(state: State, request: int, key: bytes) -> Decision[TokenCount]:
+def cache_unfinished(
+    state: State, request: int, key: bytes, tokens: int | None = None
+) -> Decision[TokenCount]:
     """Give the tree the whole pages of what is computed so far, and go on from there; returns the protected length.
+
+    `key` may be the key of the whole prompt, of which `tokens` are computed; without `tokens` all of it is.
 
     The row then names the tree's pages where they differ (R149). The new path is locked before the old one is
     released, so the window never stands open (R139).
@@ -243,12 +250,12 @@ def cache_unfinished(state: State, request: int, key: bytes) -> Decision[TokenCo
     live = live_request(state, request)
     _refuse_in_flight(state, live)
     rows, row, page_size = state.rows, live.row, state.page_size
-    count = len(key) // state.stride
+    count = min(len(key) // state.stride, _NO_LIMIT if tokens is None else tokens // page_size)
     prev = int(rows.protected[row]) // page_size
     if count <= prev:
         return TokenCount(prev * page_size)
     brought = _brought(state, live, count, Operation.UNFINISHED)
-    ended = yield from insert(state, key[: count * state.stride], live.namespace, brought)
+    ended = yield from insert(state, key, live.namespace, brought)
     node, why = ended.node, cause(Operation.UNFINISHED)
     assert node.end == count, "a running request's last page is live, so no leaf of it is vetoed (R134)"
     shared = Pages(path_pages(node, prev)[: max(0, ended.prefix - prev) * 4])
@@ -278,7 +285,7 @@ def finish(state: State, request: int, key: bytes | None) -> Decision[TokenCount
     count = len(key) // state.stride if key is not None else 0
     if key is not None and count > kept:
         brought = _brought(state, live, count, operation)
-        ended = yield from insert(state, key[: count * state.stride], live.namespace, brought)
+        ended = yield from insert(state, key, live.namespace, brought)
         node, kept = ended.node, count
     yield from _surrender(state, live, kept, operation)
     yield Finished(live.id, TokenCount(tokens), TokenCount(node.end * page_size), node.id, cause(operation))

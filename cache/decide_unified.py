@@ -61,6 +61,7 @@ class Slice(NamedTuple):
     """The pages that a request brings to an insert, and what of them is whose.
 
     pages: FULL pages of [0, n). prev: the tree gave it [0, prev). released: its SWA is gone in [0, released).
+    start: the node whose path is [0, prev), where it is known: the walk begins there instead of at the root.
     """
 
     pages: Pages
@@ -69,6 +70,7 @@ class Slice(NamedTuple):
     giver: int
     request: RequestId
     operation: Operation
+    start: Node | None = None
 
     def part(self, first: int, stop: int) -> Pages:
         """The FULL pages of [first, stop)."""
@@ -196,15 +198,18 @@ def _check_held(held: bool, state: State, pool: Pool, pages: Pages, brought: Sli
 
 
 def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decision[Inserted]:
-    """Give the tree a request's pages for `key`, whole pages: what it has is freed, healed or left, the rest is new.
+    """Give the tree a request's pages for the first pages of `key`: what it has is freed, healed or left, the rest is new.
 
     The duplicate interval that no component consumes is freed here and by nobody else (R61, R62). Own pages
     behind the end of the returned node, if a leaf was vetoed, are freed too (R93).
     """
     check_slice(state, key, brought)
-    node, done, total = state.root, 0, len(key) // state.stride
+    node, done, total, stride = state.root, 0, len(brought.pages) // 4, state.stride
+    if brought.start is not None:
+        assert brought.start.end == brought.prev, "a request's protected path ends where its last node ends"
+        node, done = brought.start, brought.prev
     while done < total:
-        child, shared = descend(state, key, namespace, node, done * state.stride)
+        child, shared = descend(state, key, total * stride, namespace, node, done * stride)
         if child is None:
             break
         if shared < child.pages:

@@ -66,11 +66,13 @@ def walk(state: State, key: bytes, namespace: bytes, *, full_only: bool = False)
     return Walk(best, 0, hit // stride, at // stride, stop)
 
 
-def descend(state: State, key: bytes, namespace: bytes, node: Node, at: int) -> tuple[Node | None, int]:
-    """One step of an insert below `node`: the child that `key` shares pages with from byte `at`, and how many."""
+def descend(
+    state: State, key: bytes, stop: int, namespace: bytes, node: Node, at: int
+) -> tuple[Node | None, int]:
+    """One step of an insert below `node`: the child that key bytes [at, stop) share pages with, and how many."""
     child = find_child(state, node, key, at, namespace)
     if child is None:
         return None, 0
-    if key.startswith(child.key, at):
+    if at + len(child.key) <= stop and key.startswith(child.key, at):
         return child, child.pages
-    return child, common_pages(key, at, child.key, state.stride)
+    return child, common_pages(key[:stop] if stop < len(key) else key, at, child.key, state.stride)

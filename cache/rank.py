@@ -162,9 +162,9 @@ class RankCache:
         if (state.rows.length[at] > state.rows.reclaim_at[at] + in_flight).any():
             self._run(decide_requests.reclaim_batch(state, requests, in_flight))
 
-    def cache_unfinished(self, request: int, key: bytes) -> TokenCount:
-        """Give the tree what a running request has computed; returns its protected length."""
-        return self._run(decide_requests.cache_unfinished(self.state, request, key))
+    def cache_unfinished(self, request: int, key: bytes, tokens: int | None = None) -> TokenCount:
+        """Give the tree what a running request has computed, `tokens` of `key` or all; returns its protected length."""
+        return self._run(decide_requests.cache_unfinished(self.state, request, key, tokens))
 
     def finish(self, request: int, key: bytes | None) -> TokenCount:
         """End a request well and cache `key` (None: nothing); returns the cached length."""
