@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from radixledger.cache.ledger import PoolBook
+from radixledger.cache.ledger import PoolBook, places_of
 from radixledger.cache.refusals import (
     Busy,
     DoubleFree,
@@ -39,6 +39,8 @@ from radixledger.journal.units import NO_PAGES, UNBOUND, Pages, RequestId
 T = TypeVar("T")
 Decision = Generator[AnyEvent, None, T]
 
+_REQUEST = int(Kind.REQUEST)
+_FREE = int(Kind.FREE)
 _ALLOC = cause(Operation.ALLOC)
 _COMPOSITE = cause(Operation.FREE, Site.COMPOSITE)
 _FULL_ONLY = cause(Operation.FREE, Site.FULL_ONLY)
@@ -64,7 +66,7 @@ def short(state: State, needed: int, request: int = UNBOUND) -> PoolShort:
 
 def check_free_pages(state: State, needed: int, request: int = UNBOUND) -> None:
     """Refuse unless both pools can hand out `needed` pages that carry nothing of a former life (R54, A4)."""
-    if state.full.held[Kind.FREE] < needed or state.swa.held[Kind.FREE] < needed:
+    if state.full.held[_FREE] < needed or state.swa.held[_FREE] < needed:
         raise short(state, needed, request)
     if state.dangling:
         raise Refusal(
@@ -130,7 +132,7 @@ def free_swa(state: State, full: Pages, giver: int | None, strict: bool = True) 
     FULL pages without SWA are skipped; that the call found nothing to free is recorded (R40).
     """
     _check_known(state.full, full)
-    mapped, swa = state.mapping.mapped(_unique(full))
+    mapped, swa = state.mapping.mapped(_unique(state.full, full))
     illegal, lots = _lots(state, state.swa, swa, giver)
     if giver is not None:
         illegal += _foreign_holders(state, full, giver)
@@ -214,22 +216,22 @@ def translate(state: State, full: Pages, *, require_mapped: bool = True) -> Page
 
 
 def _request_of(account: int) -> RequestId:
-    return RequestId(account >> 3 if account & 7 == Kind.REQUEST else UNBOUND)
+    return RequestId(account >> 3 if account & 7 == _REQUEST else UNBOUND)
 
 
-def _unique(pages: Pages) -> Pages:
+def _unique(book: PoolBook, pages: Pages) -> Pages:
     """Each page once, in the order of first mention (A5: a repeat inside one call is a no-op)."""
-    if len(pages) <= 4:
+    if len(pages) <= 4 or not book.repeats(places_of(pages)):
         return pages
     ids = pages_of(pages)
     _, first = np.unique(ids, return_index=True)
-    return pages if first.size == ids.size else Pages(ids[np.sort(first)].tobytes())
+    return Pages(ids[np.sort(first)].tobytes())
 
 
 def _check_known(book: PoolBook, pages: Pages) -> None:
     ids = pages_of(pages)
-    unknown = ids[(ids <= 0) | (ids > book.capacity)]
-    if unknown.size:
+    if ids.size and (int(ids.min()) <= 0 or int(ids.max()) > book.capacity):
+        unknown = ids[(ids <= 0) | (ids > book.capacity)]
         raise Refusal(
             f"{book.pool.name} page {unknown.tolist()[:8]}: the pool has pages 1 to {book.capacity}; page 0 is reserved",
             pool=book.pool,
@@ -241,13 +243,19 @@ def _lots(
     state: State, book: PoolBook, pages: Pages, giver: int | None
 ) -> tuple[list[OwnershipError], list[tuple[int, Pages]]]:
     """Sort pages by who may give them up; what nobody may is told as refusals, one per wrong account."""
-    _check_known(book, pages)
     if len(pages) == 4:
-        account = book.account_at[int.from_bytes(pages, "little")]
-        if account & 7 == Kind.REQUEST and (giver is None or giver == account):
-            return [], [(account, pages)]
-    ids = pages_of(_unique(pages))
-    holders = book.account[ids]
+        page = int.from_bytes(pages, "little")
+        if page <= book.capacity:
+            account = book.account_at[page]
+            if account & 7 == _REQUEST and (giver is None or giver == account):
+                return [], [(account, pages)]
+    _check_known(book, pages)
+    pages = _unique(book, pages)
+    ids = pages_of(pages)
+    holders = book.account.take(places_of(pages))
+    first = int(holders[0]) if holders.size else 0
+    if first & 7 == _REQUEST and (giver is None or giver == first) and (holders == first).all():
+        return [], [(first, pages)]
     lots: list[tuple[int, Pages]] = []
     illegal: list[OwnershipError] = []
     for account in dict.fromkeys(holders.tolist()):

@@ -70,10 +70,11 @@ def unmap_pages(state: State, full: Pages, swa: Pages) -> None:
 
 def allocated(state: State, event: Allocated) -> None:
     account = request_account(event.request)
-    move(state, state.full, event.full, FREE, account)
-    move(state, state.swa, event.swa, FREE, account)
-    if event.swa:
-        map_pages(state, Pages(event.full[len(event.full) - len(event.swa) :]), event.swa)
+    full, swa = event.full, event.swa
+    move(state, state.full, full, FREE, account)
+    if swa:
+        move(state, state.swa, swa, FREE, account)
+        map_pages(state, full if len(swa) == len(full) else Pages(full[len(full) - len(swa) :]), swa)
 
 
 def bound(state: State, event: Bound) -> None:

@@ -243,41 +243,39 @@ class RankCache:
         """Drive a decider to its end; see the rules above."""
         if self._poison is not None:
             raise RankPoisoned(f"rank {self.state.opened.rank} stopped: {self._poison}") from self._poison
-        begun = self.state.seq
+        state, append, advance = self.state, self._append, decision.__next__
+        begun = state.seq
         try:
-            result = self._drive(decision)
+            while True:
+                event = advance()
+                if append is not None:
+                    append(event)
+                state.seq = Seq(state.seq + 1)
+                EVOLVE[type(event)](state, event)
+                if state.findings:
+                    raise LawBroken(_told(state))
+        except StopIteration as stop:
+            if state.seq != begun:
+                self._end_command()
+            result: T = stop.value
+            return result
         except Refusal as refusal:
-            if self.state.seq != begun:
+            if state.seq != begun:
                 self._stop(refusal)
-                raise
-            self._tell(refusal.event())
+            else:
+                self._tell(refusal.event())
             raise
         except BaseException as error:
             self._stop(error)
             raise
-        if self.state.seq != begun:
-            self._end_command()
-        return result
-
-    def _drive(self, decision: Decision[T]) -> T:
-        while True:
-            try:
-                event = next(decision)
-            except StopIteration as stop:
-                result: T = stop.value
-                return result
-            self._record(event)
 
     def _record(self, event: AnyEvent) -> None:
+        """Append and evolve one event of the shell's own."""
         state = self.state
         if self._append is not None:
             self._append(event)
         state.seq = Seq(state.seq + 1)
         EVOLVE[type(event)](state, event)
-        if state.findings:
-            raise LawBroken(
-                f"event {state.seq} broke a law: {state.findings[0].law}: {state.findings[0].detail}"
-            )
 
     def _tell(self, event: AnyEvent) -> None:
         try:
@@ -305,6 +303,11 @@ class RankCache:
             drop = getattr(self.journal, "drop_command", None)
             if drop is not None:
                 drop()
+
+
+def _told(state: State) -> str:
+    finding = state.findings[0]
+    return f"event {finding.seq} broke a law: {finding.law}: {finding.detail}"
 
 
 def _recorded(event: T) -> Decision[T]:
