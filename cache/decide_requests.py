@@ -118,11 +118,11 @@ def decode(state: State, requests: NDArray[np.int64]) -> Decision[NDArray[np.int
     """
     rows, page_size = state.rows, state.page_size
     at = _rows_of(state, requests)
-    lengths = rows.length[at]
+    lengths = rows.length.take(at)
     offsets = lengths % page_size
-    coded, ones = requests.tobytes(), _ones(len(requests))
-    if offsets.all():
-        yield Extended(coded, ones, cause=_DECODE)
+    coded, count = requests.tobytes(), len(requests)
+    if np.count_nonzero(offsets) == count:
+        yield Extended(coded, _ones(count), cause=_DECODE)
     else:
         takers = np.flatnonzero(offsets == 0)
         needed = len(takers)
@@ -133,14 +133,14 @@ def decode(state: State, requests: NDArray[np.int64]) -> Decision[NDArray[np.int
         check_free_pages(state, needed)
         yield Extended(
             coded,
-            ones,
-            requests[takers].tobytes(),
+            _ones(count),
+            requests.take(takers).tobytes(),
             _ones(needed),
             state.full.next_free(needed),
             state.swa.next_free(needed),
             _DECODE,
         )
-    slots: NDArray[np.int32] = rows.full_table[at, lengths // page_size] * page_size + offsets
+    slots: NDArray[np.int32] = rows.last_page.take(at) * page_size + offsets
     return slots
 
 
@@ -156,8 +156,9 @@ def _ones(count: int) -> bytes:
 def _rows_of(state: State, requests: NDArray[np.int64]) -> NDArray[np.int64]:
     """The row of each request, int64 [n]; refuses numbers that are not live."""
     at = requests & state.rows.mask
-    if (state.rows.request[at] != requests).any():
-        raise UnknownRequest(int(requests[state.rows.request[at] != requests][0]))
+    live = state.rows.request.take(at)
+    if live.tobytes() != requests.tobytes():
+        raise UnknownRequest(int(requests[live != requests][0]))
     return at
 
 

@@ -63,7 +63,7 @@ def extended(state: State, event: Extended) -> None:
     at = ids_of(event.requests) & rows.mask
     if event.takers:
         _take_pages(state, event)
-    rows.length[at] += pages_of(event.grown)
+    rows.length[at] = rows.length.take(at) + pages_of(event.grown)
 
 
 def _take_pages(state: State, event: Extended) -> None:
@@ -78,6 +78,7 @@ def _take_pages(state: State, event: Extended) -> None:
         first = window.pages_for(int(rows.length[row]), page_size)
         _write_row(state, row, first, full)
         _write_swa(state, row, first, swa)
+        rows.last_page[row] = int.from_bytes(full[-4:], "little")
 
 
 def reclaimed(state: State, event: Reclaimed) -> None:
@@ -118,6 +119,7 @@ def ended(state: State, event: Finished | Retracted | Aborted) -> None:
     rows.full_table[row, :used] = 0
     rows.swa_table[row, :used] = 0
     rows.length[row] = rows.cursor[row] = rows.protected[row] = rows.reclaim_at[row] = 0
+    rows.last_page[row] = 0
     rows.request[row] = 0
     rows.content[row] = 0
     rows.free.append(row)

@@ -54,14 +54,13 @@ def lock(state: State, node: Node, event: Locked) -> None:
     node.anchors += 1
     state.tree_digest += node.weight * ANCHORS
     held: Node | None = node
-    protected = 0
     while held is not None:
-        held.holds += 1
-        if held.holds != 1:
+        if held.holds:
+            held.holds += 1
             break
-        protected += held.pages
+        held.holds = 1
         held = held.parent
-    state.full_protected += protected
+    state.full_protected += node.end - (held.end if held is not None else 0)
     boundary = event.boundary
     while node.parent is not None:
         node.swa_locks += 1
@@ -79,16 +78,15 @@ def unlock(state: State, node: Node, event: Unlocked) -> bool:
     node.anchors -= 1
     state.tree_digest -= node.weight * ANCHORS
     held: Node | None = node
-    freed = 0
     while held is not None:
-        held.holds -= 1
-        if held.holds != 0:
+        holds = held.holds - 1
+        held.holds = holds
+        if holds:
             break
-        freed += held.pages
-        if not held.children and held.parent is not None:
-            offer_leaf(state, held)
         held = held.parent
-    state.full_protected -= freed
+    state.full_protected -= node.end - (held.end if held is not None else 0)
+    if not node.children and not node.holds and node.parent is not None:
+        offer_leaf(state, node)
     boundary = event.boundary
     while node.parent is not None:
         node.swa_locks -= 1

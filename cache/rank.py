@@ -157,10 +157,10 @@ class RankCache:
 
     def reclaim_batch(self, requests: NDArray[np.int64], in_flight: int = 0) -> None:
         """`reclaim` for a decode batch; nothing is written unless a request crossed a page."""
-        state = self.state
-        at = requests & state.rows.mask
-        if (state.rows.length[at] > state.rows.reclaim_at[at] + in_flight).any():
-            self._run(decide_requests.reclaim_batch(state, requests, in_flight))
+        rows = self.state.rows
+        at = requests & rows.mask
+        if np.count_nonzero(rows.length.take(at) > rows.reclaim_at.take(at) + in_flight):
+            self._run(decide_requests.reclaim_batch(self.state, requests, in_flight))
 
     def cache_unfinished(self, request: int, key: bytes, tokens: int | None = None) -> TokenCount:
         """Give the tree what a running request has computed, `tokens` of `key` or all; returns its protected length."""

@@ -89,10 +89,10 @@ class Rows:
 
     full_table, swa_table: int32 [rows, context_pages], 0 = not resident. length, cursor, protected: int32
     [rows], tokens: computed or being computed; SWA given back below; held by the tree below. request: int64
-    [rows], 0 = a free row.
+    [rows], 0 = a free row. last_page: int32 [rows], the FULL page that was appended last, where decoding writes.
     """
 
-    __slots__ = ("content", "cursor", "free", "full_table", "length", "mask", "protected", "reclaim_at", "request",
+    __slots__ = ("content", "cursor", "free", "full_table", "last_page", "length", "mask", "protected", "reclaim_at", "request",
                  "swa_table", "weight")  # fmt: skip
 
     def __init__(self, config: Config) -> None:
@@ -104,6 +104,7 @@ class Rows:
         self.cursor: NDArray[np.int32] = np.zeros(count, np.int32)
         self.protected: NDArray[np.int32] = np.zeros(count, np.int32)
         self.reclaim_at: NDArray[np.int32] = np.zeros(count, np.int32)
+        self.last_page: NDArray[np.int32] = np.zeros(count, np.int32)
         self.request: NDArray[np.int64] = np.zeros(count, np.int64)
         self.content = [0] * count
         self.weight = lane(ROW_LANE, count)
