@@ -1,0 +1,202 @@
+"""A cursor: the frames of one rank in order, across segments, while a writer may go on writing.
+
+Rule 1: the cursor takes no locks and changes nothing. It lists the folder before it reads a segment to its end,
+so whatever the listing shows behind that segment was begun after the segment was finished.
+
+Rule 2: what continues must connect. A segment begins at the number and with the chain that the one before it ended
+with; a jump is MissingEvents, another chain is Damaged. A later segment may begin earlier than the one
+before it ends, where a failing disk kept frames that the writer had given up: the later one counts.
+
+Rule 3: in salvage every number is accounted for, by its event or by a `Gap`.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from radixledger.journal.codec import Encoder, fingerprint
+from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent
+from radixledger.journal.events import SCHEMA_VERSION, Gap
+from radixledger.journal.folder import listing, open_segment
+from radixledger.journal.frame import RawFrame
+from radixledger.journal.segment import Heading, Segment, SegmentFile, UnfinishedHeading
+from radixledger.journal.units import Rank, Seq
+
+
+class Placed(NamedTuple):
+    """A frame with the heading of the segment it stands in."""
+
+    heading: Heading
+    raw: RawFrame
+    path: Path
+
+
+class Cursor:
+    """Reads on from where it stands each time `run` is called; `seq` is the next number it will tell.
+
+    The frame that holds the first number asked for is given whole. `note` receives remarks for people.
+    """
+
+    def __init__(self, folder: Path, seq: Seq, *, salvage: bool, note: Callable[[str], None]) -> None:
+        self.folder, self.seq = folder, int(seq)
+        self._salvage, self._note = salvage, note
+        self._first = int(seq)
+        self._segment: Segment | None = None
+        self._chain: bytes | None = None
+        self._time_ns, self._step = 0, 0
+        self._unpaid: Damaged | None = None
+        """Damage that was stepped over, while nobody can tell yet how much it cost."""
+
+    def run(self) -> Iterator[Placed]:
+        """Every frame that is there now; raises NoSuchEvent, MissingEvents, Damaged or TooNew."""
+        while True:
+            files = listing(self.folder).segments
+            if self._segment is None:
+                following = self._covering(files)
+            else:
+                following = [each for each in files if each.seq_first > self._segment.heading.seq_first]
+                yield from self._drain(self._segment, following[0].seq_first if following else None)
+                if not following:
+                    yield from self._settle(self._segment)
+                    return
+                yield from self._bridge(self._segment, following[0])
+            usable = [each for each in following if each.seq_first <= self.seq]
+            if not self._enter(usable[-1], last=usable[-1] is files[-1]):
+                return
+
+    @property
+    def end(self) -> int:
+        """The number after the last one that was there when `run` came to the end."""
+        return self.seq if self._segment is None else min(self.seq, self._segment.seq_next)
+
+    def close(self) -> None:
+        """Give the open file back."""
+        if self._segment is not None:
+            self._segment.close()
+
+    def _covering(self, files: list[SegmentFile]) -> list[SegmentFile]:
+        covering = [each for each in files if each.seq_first <= self.seq]
+        if not covering:
+            first = files[0].seq_first if files else Seq(1)
+            raise NoSuchEvent(self.folder, seq=Seq(self.seq), first_seq=first, last_seq=None)
+        return covering
+
+    def _enter(self, listed: SegmentFile, *, last: bool) -> bool:
+        """Make `listed` the segment at hand; False where it is the last one and still being made."""
+        try:
+            segment = self._open(listed)
+        except FileNotFoundError:
+            return True  # sealed or dropped since it was listed: the next listing shows it
+        except UnfinishedHeading as unfinished:
+            if not last:
+                raise Damaged(listed.path, offset=0, after=None, reason=str(unfinished)) from None
+            self._note(
+                f"{listed.path.name} ends inside its heading, after {unfinished.size} bytes: no events"
+            )
+            return False
+        before, self._segment = self._segment, segment
+        if before is not None:
+            before.close()
+            self._connect(before.heading, segment)
+        if segment.heading.seq_first < self.seq:
+            self._seek(segment)
+        self._chain = segment.chain
+        return True
+
+    def _open(self, listed: SegmentFile) -> Segment:
+        try:
+            return open_segment(listed)
+        except Damaged as damage:
+            if not self._salvage:
+                raise
+            self._note(damage.reason)
+            return open_segment(listed, stand_in(self._segment, listed.seq_first))
+
+    def _connect(self, before: Heading, segment: Segment) -> None:
+        heading = segment.heading
+        if (heading.run, heading.rank) != (before.run, before.rank):
+            theirs, ours = f"run {heading.run}, rank {heading.rank}", f"run {before.run}, rank {before.rank}"
+            self._object(segment, f"this segment of {theirs} stands among those of {ours}")
+        elif heading.seq_first == self.seq and self._chain and heading.chain and heading.chain != self._chain:
+            self._object(segment, "this segment does not follow the one before it: the chain is broken")
+
+    def _object(self, segment: Segment, reason: str) -> None:
+        if not self._salvage:
+            raise Damaged(segment.path, offset=0, after=Seq(self.seq - 1), reason=reason)
+        self._note(f"{segment.path.name}: {reason}")
+
+    def _seek(self, segment: Segment) -> None:
+        try:
+            segment.seek(Seq(self.seq))
+        except Damaged:
+            if not self._salvage:
+                raise
+            segment.seek(segment.heading.seq_first)
+            self.seq = segment.seq_next
+
+    def _drain(self, segment: Segment, limit: int | None) -> Iterator[Placed]:
+        """What is left of a segment, up to number `limit`, from which on a later segment tells."""
+        while True:
+            try:
+                raw = segment.read()
+            except Damaged as damage:
+                if not self._salvage:
+                    raise
+                yield from self._mend(segment, damage, limit)
+                continue
+            if raw is None:
+                break
+            if limit is not None and raw.seq_begin >= limit:
+                self._note(f"{segment.path.name}: events from {limit} on are told by a later segment")
+                return
+            self.seq, self._chain, self._unpaid = raw.seq_next, segment.chain, None
+            self._time_ns, self._step = raw.time_ns, raw.step
+            if raw.seq_next > self._first:
+                yield Placed(segment.heading, raw, segment.path)
+        for notice in segment.notices():
+            self._note(notice)
+
+    def _mend(self, segment: Segment, damage: Damaged, limit: int | None) -> Iterator[Placed]:
+        self._note(f"{segment.path.name}, offset {damage.offset}: {damage.reason}")
+        segment.mend()
+        stop = segment.seq_next if limit is None else min(segment.seq_next, limit)
+        self._chain, self._unpaid = segment.chain, damage
+        if stop > self.seq:
+            yield from self._gap(segment, stop, damage.reason)
+
+    def _bridge(self, segment: Segment, following: SegmentFile) -> Iterator[Placed]:
+        """Nothing is missing between a segment and the next; in salvage, a gap where something is."""
+        if following.seq_first <= self.seq:
+            return
+        missing, found = Seq(self.seq), following.seq_first
+        error = MissingEvents(following.path, offset=0, missing=missing, found=found)
+        if not self._salvage:
+            raise error
+        reason = (self._unpaid or error).reason
+        self._note(f"{following.path.name}: {error.reason}")
+        yield from self._gap(segment, found, reason)
+
+    def _settle(self, segment: Segment) -> Iterator[Placed]:
+        """At the end: damage that nobody can count cost one event at least."""
+        if self._unpaid is not None:
+            yield from self._gap(segment, self.seq + 1, f"{self._unpaid.reason}; one event at least is lost")
+
+    def _gap(self, segment: Segment, stop: int, reason: str) -> Iterator[Placed]:
+        lost, self.seq, self._unpaid, self._chain = stop - self.seq, stop, None, None
+        if stop > self._first:
+            gap = gap_frame(lost, stop, reason, self._time_ns, self._step)
+            yield Placed(segment.heading, gap, segment.path)
+
+
+def gap_frame(lost: int, seq_next: int, reason: str, time_ns: int, step: int) -> RawFrame:
+    """A frame that stands for the `lost` numbers before `seq_next`, at least one."""
+    return RawFrame(seq_next - 1, 1, lost - 1, time_ns, step, Encoder().encode([Gap(lost, reason)]))
+
+
+def stand_in(before: Segment | None, seq_first: Seq) -> Heading:
+    """A heading for a segment whose own is damaged: as the segment before, without a chain."""
+    if before is not None:
+        return replace(before.heading, seq_first=seq_first, chain=b"")
+    return Heading("", Rank(0), 0, seq_first, b"", SCHEMA_VERSION, fingerprint(), 0, "", b"")

@@ -1,0 +1,101 @@
+"""What lies in the folder of a run and of a rank, by name.
+
+    RUN/rank-0003/00000000000000000001.sealed     a finished segment, named after its first number
+                  00000000000000004097.seg        the live one
+                  00000000000000004096.snap       the state after event 4096
+                  lock                            who writes
+
+Rule: listing opens nothing and changes nothing; where a segment stands in both forms, the sealed one counts.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from radixledger.journal.disk import TEMPORARY
+from radixledger.journal.errors import NoJournal
+from radixledger.journal.live import LiveSegment
+from radixledger.journal.sealed import SealedSegment
+from radixledger.journal.segment import LIVE_SUFFIX, SEALED_SUFFIX, Form, Heading, Segment, SegmentFile
+from radixledger.journal.units import Rank, Seq
+
+SNAPSHOT_SUFFIX = ".snap"
+LOCK_NAME = "lock"
+
+_RANK_PREFIX = "rank-"
+_NUMBER_DIGITS = 20
+
+
+class SnapshotRef(NamedTuple):
+    """A snapshot in a listing: the state after event `seq`."""
+
+    seq: Seq
+    path: Path
+
+
+class Listing(NamedTuple):
+    """The files of one rank, each kind in the order of its numbers."""
+
+    segments: list[SegmentFile]
+    snapshots: list[SnapshotRef]
+    superseded: list[SegmentFile]
+    """Live files whose sealed form is there."""
+    unfinished: list[Path]
+    """Temporary files, of somebody at work or of somebody who died."""
+
+
+def rank_folder(run: Path, rank: Rank) -> Path:
+    """Where the journal of one rank lies."""
+    return run / f"{_RANK_PREFIX}{rank:04d}"
+
+
+def ranks_in(run: Path) -> list[Rank]:
+    """The ranks that a run holds journals of, in order; raises NoJournal where there is none."""
+    if not run.is_dir():
+        raise NoJournal(run, "there is no such folder")
+    ranks = sorted(
+        Rank(int(entry.name.removeprefix(_RANK_PREFIX)))
+        for entry in run.iterdir()
+        if entry.name.startswith(_RANK_PREFIX) and entry.name.removeprefix(_RANK_PREFIX).isdecimal()
+    )
+    if not ranks:
+        raise NoJournal(run, "this folder holds no rank-NNNN folder, so it is no run")
+    return ranks
+
+
+def snapshot_path(folder: Path, seq: Seq) -> Path:
+    """Where the snapshot after event `seq` lies."""
+    return folder / f"{seq:0{_NUMBER_DIGITS}d}{SNAPSHOT_SUFFIX}"
+
+
+def listing(folder: Path) -> Listing:
+    """The files of one rank; all lists empty where there is no such folder."""
+    live: dict[Seq, SegmentFile] = {}
+    sealed: dict[Seq, SegmentFile] = {}
+    snapshots, unfinished = [], []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if path.name.endswith(TEMPORARY):
+            unfinished.append(path)
+        elif (number := _number(path)) is None:
+            continue
+        elif path.suffix == LIVE_SUFFIX:
+            live[number] = SegmentFile(path, number, Form.LIVE)
+        elif path.suffix == SEALED_SUFFIX:
+            sealed[number] = SegmentFile(path, number, Form.SEALED)
+        elif path.suffix == SNAPSHOT_SUFFIX:
+            snapshots.append(SnapshotRef(number, path))
+    segments = sorted((live | sealed).values(), key=lambda each: each.seq_first)
+    superseded = [live[number] for number in sorted(live.keys() & sealed.keys())]
+    return Listing(segments, snapshots, superseded, unfinished)
+
+
+def open_segment(listed: SegmentFile, stand_in: Heading | None = None) -> Segment:
+    """A segment open for reading; raises FileNotFoundError, UnfinishedHeading, Damaged or TooNew.
+
+    With a `stand_in` its own heading is taken for damaged: reading begins at the first whole frame.
+    """
+    return LiveSegment(listed, stand_in) if listed.form is Form.LIVE else SealedSegment(listed, stand_in)
+
+
+def _number(path: Path) -> Seq | None:
+    stem = path.stem
+    return Seq(int(stem)) if len(stem) == _NUMBER_DIGITS and stem.isdecimal() else None

@@ -1,0 +1,213 @@
+"""Reads one rank's journal: from its beginning, from a number or a time on, or along with its writer.
+
+Rule: a reader takes no locks and writes nothing, so that read-only mounts and live journals can be read. Damage
+raises; with `salvage` a `Gap` stands in for what cannot be read. A torn end is neither: the frames before it
+are the journal, and `notices` tells what was left out.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from radixledger.journal.codec import Decoder, NotEvents
+from radixledger.journal.cursor import Cursor, Placed, gap_frame
+from radixledger.journal.errors import Damaged, NoBaseline, NoJournal, NoSuchEvent, ReaderError
+from radixledger.journal.events import AnyEvent, Gap, Opened
+from radixledger.journal.folder import SnapshotRef, listing, open_segment, rank_folder, ranks_in
+from radixledger.journal.frame import Frame, RawFrame
+from radixledger.journal.segment import Heading, UnfinishedHeading
+from radixledger.journal.snapshot import read_head, read_snapshot
+from radixledger.journal.units import Rank, Seq
+
+__all__ = ["Frame", "JournalReader", "RawFrame", "SnapshotRef", "ranks_in"]
+
+
+class JournalReader:
+    """The journal of one rank of a run; raises NoJournal where there is none.
+
+    `notices` collects remarks for people, each once: torn ends, rebuilt indexes, and in salvage every damage.
+    """
+
+    def __init__(self, run: Path, rank: Rank, *, salvage: bool = False) -> None:
+        self.run, self.rank, self.salvage = run, rank, salvage
+        self.folder = rank_folder(run, rank)
+        self.notices: list[str] = []
+        self._decoders: dict[int, Decoder] = {}
+        if not listing(self.folder).segments:
+            known = ", ".join(map(str, ranks_in(run)))
+            raise NoJournal(self.folder, f"rank {rank} has no journal here (this run has ranks {known})")
+
+    @property
+    def first_seq(self) -> Seq:
+        """The first number that the journal holds: 1, or a later one after retention."""
+        return listing(self.folder).segments[0].seq_first
+
+    @property
+    def last_seq(self) -> Seq:
+        """The last number that the journal holds now; `first_seq` - 1 where no event was written yet.
+
+        Raises Damaged where the last segment does not allow to say.
+        """
+        for listed in reversed(listing(self.folder).segments):
+            try:
+                segment = open_segment(listed)
+            except UnfinishedHeading:
+                continue
+            with closing(segment):
+                segment.seek(Seq(1 << 63))
+                return Seq(segment.seq_next - 1)
+        return Seq(self.first_seq - 1)
+
+    @property
+    def opened(self) -> Opened:
+        """The `Opened` of the oldest epoch that is still there, from its segment's heading.
+
+        Raises NoJournal where the only segment is still being made, Damaged and TooNew.
+        """
+        heading = self._heading()
+        try:
+            return heading.opening()
+        except NotEvents as error:
+            raise Damaged(self.folder, offset=0, after=None, reason=f"the first heading: {error}") from None
+
+    def frames(self, from_seq: Seq | None = None) -> Iterator[Frame]:
+        """Every frame from `from_seq` on (default: the first event); the first one is cut to begin there.
+
+        Raises NoSuchEvent for a number before the first or more than one behind the last; and while
+        reading MissingEvents, Damaged or TooNew, after everything before that place was given.
+        """
+        with closing(self._cursor(from_seq)) as cursor:
+            yield from self._decoded(cursor.run(), from_seq)
+            self._check_reached(cursor, from_seq)
+
+    def raw_frames(self, from_seq: Seq | None = None) -> Iterator[tuple[Heading, RawFrame]]:
+        """As `frames`, with bodies not decoded; a first frame that begins before `from_seq` is given whole."""
+        with closing(self._cursor(from_seq)) as cursor:
+            for heading, raw, _ in cursor.run():
+                yield heading, raw
+            self._check_reached(cursor, from_seq)
+
+    def frames_from_time(self, time_ns: int) -> Iterator[Frame]:
+        """Every frame from the first on, in the order of numbers, whose time is `time_ns` or later.
+
+        Times need not grow: a clock may have been set back, or be virtual and begin anew with an epoch.
+        """
+        seq = self.seq_at_time(time_ns)
+        return iter(()) if seq is None else self.frames(seq)
+
+    def seq_at_time(self, time_ns: int) -> Seq | None:
+        """The number that `frames_from_time` begins at; None where everything is earlier."""
+        if self.salvage:
+            frames = (frame.seq_first for frame in self.frames() if frame.time_ns >= time_ns)
+            return next(frames, None)
+        for listed in listing(self.folder).segments:
+            try:
+                segment = open_segment(listed)
+            except UnfinishedHeading:
+                continue
+            with closing(segment):
+                if (seq := segment.find_time(time_ns)) is not None:
+                    return seq
+        return None
+
+    def follow(self, from_seq: Seq | None = None, *, wait: Callable[[], bool]) -> Iterator[Frame]:
+        """As `frames`, and on with what the writer adds; at each end `wait()` is asked, and ends it with False.
+
+        `wait` sleeps, or whatever else its caller does until there may be more. A half-written
+        frame is waited for, without a notice.
+        """
+        with closing(self._cursor(from_seq, note=lambda _: None)) as cursor:
+            while True:
+                yield from self._decoded(cursor.run(), from_seq)
+                if not wait():
+                    return
+
+    def snapshots(self) -> list[SnapshotRef]:
+        """The snapshots that lie there, oldest first; `read_snapshot` says whether one is good."""
+        return listing(self.folder).snapshots
+
+    def read_snapshot(self, ref: SnapshotRef) -> tuple[bytes, bytes]:
+        """Image and digest of the state after event `ref.seq`; raises Damaged, TooNew, FileNotFoundError."""
+        snapshot = read_snapshot(ref.path)
+        head = snapshot.head
+        if (head.rank, head.seq) != (self.rank, ref.seq) or head.run != self._heading().run:
+            reason = f"this is the snapshot of run {head.run}, rank {head.rank}, event {head.seq}"
+            raise Damaged(ref.path, offset=0, after=None, reason=reason)
+        return snapshot.image, head.digest
+
+    def baseline(self) -> SnapshotRef | None:
+        """Where folding has to begin: None for the first event, else the oldest usable snapshot (its tail begins
+        at `seq` + 1). Raises NoBaseline where the beginning is gone and nothing stands in for it.
+        """
+        first = self.first_seq
+        if first == 1:
+            return None
+        for ref in self.snapshots():
+            if ref.seq >= first - 1 and self._is_usable(ref):
+                return ref
+        raise NoBaseline(self.folder, first_seq=first)
+
+    def _is_usable(self, ref: SnapshotRef) -> bool:
+        try:
+            self.read_snapshot(ref)
+        except (ReaderError, FileNotFoundError) as error:
+            self._note(str(error))
+            return False
+        return True
+
+    def _cursor(self, from_seq: Seq | None, note: Callable[[str], None] | None = None) -> Cursor:
+        seq = self.first_seq if from_seq is None else from_seq
+        return Cursor(self.folder, seq, salvage=self.salvage, note=note or self._note)
+
+    def _decoded(self, placed: Iterator[Placed], from_seq: Seq | None) -> Iterator[Frame]:
+        for each in placed:
+            raw, events = self._events(each)
+            frame = Frame(Seq(raw.seq_first), raw.time_ns, raw.step, each.heading.epoch, events)
+            if from_seq is not None and raw.seq_first < from_seq:
+                frame = frame._replace(seq_first=from_seq, events=events[from_seq - raw.seq_first :])
+            yield frame
+
+    def _events(self, placed: Placed) -> tuple[RawFrame, list[AnyEvent]]:
+        """The frame and its events; in salvage a gap in place of a body that does not decode."""
+        heading, raw, path = placed
+        decoder = self._decoders.get(heading.schema)
+        if decoder is None:
+            decoder = self._decoders[heading.schema] = heading.decoder()
+        try:
+            events = decoder.decode(raw.body, raw.event_count)
+            if raw.lost:
+                _check_gap(events, raw)
+        except NotEvents as error:
+            reason = f"frame {raw.seq_first} does not hold what it says: {error}"
+            if not self.salvage:
+                raise Damaged(path, offset=0, after=Seq(raw.seq_begin - 1), reason=reason) from None
+            self._note(f"{path.name}: {reason}")
+            lost = raw.seq_next - raw.seq_begin
+            return gap_frame(lost, raw.seq_next, reason, raw.time_ns, raw.step), [Gap(lost, reason)]
+        return raw, events
+
+    def _check_reached(self, cursor: Cursor, from_seq: Seq | None) -> None:
+        if from_seq is not None and from_seq > cursor.end:
+            last = Seq(cursor.end - 1)
+            raise NoSuchEvent(self.folder, seq=from_seq, first_seq=self.first_seq, last_seq=last)
+
+    def _heading(self) -> Heading:
+        listed = listing(self.folder).segments[0]
+        try:
+            with closing(open_segment(listed)) as segment:
+                return segment.heading
+        except UnfinishedHeading:
+            raise NoJournal(listed.path, "the first segment ends inside its heading: no event was written") from None
+
+    def _note(self, notice: str) -> None:
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+
+def _check_gap(events: list[AnyEvent], raw: RawFrame) -> None:
+    """A frame that skips numbers is one Gap, which says how many."""
+    match events:
+        case [Gap(lost=lost)] if lost == raw.lost + 1:
+            return
+        case _:
+            raise NotEvents(f"{raw.lost} numbers are skipped and no gap says so")
