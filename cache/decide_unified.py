@@ -162,10 +162,10 @@ def _segment_is_held(node: Node, receipt: Receipt) -> bool:
 
 def check_slice(state: State, key: bytes, brought: Slice) -> None:
     """Refuse an insert whose pages are not the giver's, or whose live part has no SWA (R89, R97)."""
-    count = len(key) // state.stride
-    if len(brought.pages) != count * 4:
+    count = len(brought.pages) // 4
+    if len(key) // state.stride < count:
         raise Refusal(
-            f"a key of {count} pages came with {len(brought.pages) // 4} FULL pages", request=brought.request
+            f"a key of {len(key) // state.stride} pages came with {count} FULL pages", request=brought.request
         )
     for name, at in (("prev_prefix_len", brought.prev), ("swa_evicted_seqlen", brought.released)):
         if at < 0:
