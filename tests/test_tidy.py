@@ -56,6 +56,7 @@ NAMES_OF_NOTHING = {"util", "utils", "helper", "helpers", "manager", "common", "
 """What a module or a class is called when nobody knows its one job."""
 
 FOREIGN_WORDS = {
+    "journal/": {"block", "blocks"},  # the compressed blocks of a sealed segment; pages are not meant there
     "tools/serve/": {"checkpoint", "backend"},  # a model's weights are a checkpoint, JAX has backends
 }
 """Where a word is the term of the thing being spoken to."""
