@@ -1,0 +1,20 @@
+"""Every law of a state, in one table. They hold between any two commands of a lawful writer.
+
+`evolve` notices what an event breaks on its own account; here the whole state is looked at, at the cost of its
+size, so tests, `verify` and nobody on a serving path ask.
+"""
+
+from collections.abc import Iterator
+
+from radixledger.cache import laws_of_pages, laws_of_requests, laws_of_the_tree
+from radixledger.cache.law import Law
+from radixledger.cache.state import Finding, State
+
+LAWS: tuple[Law, ...] = (*laws_of_pages.LAWS, *laws_of_the_tree.LAWS, *laws_of_requests.LAWS)
+"""In the order in which they are asked: what others build on comes first."""
+
+
+def broken_laws(state: State) -> Iterator[Finding]:
+    """What does not hold in `state` as it is now; nothing for a lawful one."""
+    for law in LAWS:
+        yield from law(state)

@@ -1,0 +1,254 @@
+"""The laws of the tree: its shape, its locks, its recency, and the orders of victims kept beside it.
+
+Counts are recounted from what they count: `holds` from receipts and children, window locks from the receipts of
+live requests where nobody else has any, protected pages from the nodes.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from radixledger.cache.law import Breach, law
+from radixledger.cache.state import IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, Receipt, State
+from radixledger.cache.tree import child_key
+from radixledger.journal.units import ROOT, BoundaryId
+
+
+def below_the_root(state: State) -> Iterator[Node]:
+    """Every node but the root."""
+    return (node for node in state.nodes.values() if node is not state.root)
+
+
+def path_up(node: Node) -> Iterator[Node]:
+    """`node` and its ancestors, without the root."""
+    walk: Node | None = node
+    while walk is not None and walk.parent is not None:
+        yield walk
+        walk = walk.parent
+
+
+def segment(node: Node, boundary: BoundaryId) -> Iterator[Node]:
+    """The nodes whose window a receipt locks: from its anchor up to its boundary, or to the root (A22)."""
+    for each in path_up(node):
+        yield each
+        if boundary and each.boundary == boundary:
+            return
+
+
+# -- shape ---------------------------------------------------------------------------------------------------
+
+
+@law
+def the_root_is_empty_and_first(state: State) -> Iterator[Breach]:
+    """The root has number 0, no parent, no pages and no key (R70)."""
+    root = state.root
+    if root.id != ROOT or state.nodes.get(ROOT) is not root:
+        yield Breach(f"the root has number {root.id}")
+    if root.parent is not None or root.full or root.swa or root.key or root.end:
+        yield Breach(f"the root has pages or a parent; it ends at page {root.end}")
+
+
+@law
+def every_node_hangs_in_its_parent(state: State) -> Iterator[Breach]:
+    """Parent and child name each other, by the child's first page, and there is no other child."""
+    links = 0
+    for number, node in state.nodes.items():
+        if node.id != number:
+            yield Breach(f"node {node.id} stands under number {number}")
+        links += len(node.children or ())
+        parent = node.parent
+        if node is not state.root and (
+            parent is None
+            or state.nodes.get(parent.id) is not parent
+            or (parent.children or {}).get(child_key(node, state.stride)) is not node
+        ):
+            yield Breach(f"node {number} does not hang in node {parent.id if parent else 'none'}")
+    if links != len(state.nodes) - 1:
+        yield Breach(f"{links} children hang in {len(state.nodes)} nodes")
+
+
+@law
+def every_node_has_whole_pages(state: State) -> Iterator[Breach]:
+    """A node has at least one page, a key as long as its pages, and SWA pages for all of them or none (R82)."""
+    for node in below_the_root(state):
+        lengths = len(node.full), len(node.key), len(node.swa)
+        lawful = (4 * node.pages, state.stride * node.pages, 4 * node.pages if node.swa else 0)
+        if node.pages < 1 or lengths != lawful:
+            yield Breach(f"node {node.id} has {node.pages} pages; bytes of FULL, key, SWA: {lengths}")
+
+
+@law
+def a_node_ends_behind_its_parent(state: State) -> Iterator[Breach]:
+    """A node covers [parent's end, its end) of its path."""
+    for node in below_the_root(state):
+        start = node.parent.end if node.parent else 0
+        if node.end != start + node.pages:
+            yield Breach(
+                f"node {node.id} of {node.pages} pages begins at page {start} and ends at {node.end}"
+            )
+
+
+@law
+def numbers_of_nodes_and_marks_are_used_once(state: State) -> Iterator[Breach]:
+    """The next node and boundary mark are above all that are there; a mark stands on one node (A23)."""
+    if max(state.nodes) >= state.next_node:
+        yield Breach(f"node {max(state.nodes)} exists, the next is {state.next_node}")
+    marks = Counter(node.boundary for node in state.nodes.values() if node.boundary)
+    for mark, count in marks.items():
+        if count > 1 or not 0 < mark < state.next_boundary:
+            yield Breach(f"boundary {mark} stands on {count} nodes, the next is {state.next_boundary}")
+
+
+# -- locks ---------------------------------------------------------------------------------------------------
+
+
+@law
+def no_lock_count_is_negative(state: State) -> Iterator[Breach]:
+    """What was released had been acquired (R122)."""
+    for node in state.nodes.values():
+        if min(node.anchors, node.holds, node.swa_locks) < 0:
+            yield Breach(
+                f"node {node.id}: {node.anchors} anchors, {node.holds} holds, {node.swa_locks} window locks"
+            )
+
+
+@law
+def a_node_is_held_by_its_receipts_and_its_held_children(state: State) -> Iterator[Breach]:
+    """`holds` counts the receipts anchored here and the children that are held: a path is held whole (R111)."""
+    for node in state.nodes.values():
+        children = sum(1 for child in (node.children or {}).values() if child.holds > 0)
+        if node.holds != node.anchors + children:
+            yield Breach(
+                f"node {node.id} has {node.holds} holds: {node.anchors} receipts, {children} held children",
+                expected=node.anchors + children,
+                found=node.holds,
+            )
+
+
+@law
+def a_locked_window_lies_on_a_held_path(state: State) -> Iterator[Breach]:
+    """A receipt locks the window of the node it is anchored at, and no window is locked without FULL."""
+    for node in below_the_root(state):
+        if node.anchors > node.swa_locks or (node.swa_locks > 0 and node.holds <= 0):
+            yield Breach(
+                f"node {node.id}: {node.anchors} anchors, {node.holds} holds, {node.swa_locks} window locks"
+            )
+
+
+@law
+def locks_are_those_of_the_receipts(state: State) -> Iterator[Breach]:
+    """Counts are what the receipts of live requests give; more only where callers hold receipts of their own."""
+    receipts = [request.receipt for request in state.requests.values() if request.receipt is not None]
+    anchors = Counter(receipt.node for receipt in receipts)
+    windows = _window_locks(state, receipts)
+    strangers = sum(node.anchors for node in state.nodes.values()) != len(receipts)
+    for node in state.nodes.values():
+        found, known = (node.anchors, node.swa_locks), (anchors[node.id], windows[node.id])
+        if found != known and not (strangers and found[0] >= known[0] and found[1] >= known[1]):
+            yield Breach(f"node {node.id}: anchors and window locks {found}, receipts give {known}")
+
+
+def _window_locks(state: State, receipts: list[Receipt]) -> Counter[int]:
+    """How often the segments of these receipts run through each node."""
+    return Counter(
+        node.id for receipt in receipts for node in segment(state.nodes[receipt.node], receipt.boundary)
+    )
+
+
+@law
+def protected_pages_equal_a_recount(state: State) -> Iterator[Breach]:
+    """Protected are the FULL pages of held nodes and the SWA pages of live nodes in locked windows (R118, R123)."""
+    full = sum(node.pages for node in below_the_root(state) if node.holds > 0)
+    swa = sum(len(node.swa) >> 2 for node in below_the_root(state) if node.swa_locks > 0)
+    for pool, expected, found in ((0, full, state.full_protected), (1, swa, state.swa_protected)):
+        if expected != found:
+            text = f"{found} {('FULL', 'SWA')[pool]} pages are counted as protected, there are {expected}"
+            yield Breach(text, pool, expected=expected, found=found)
+
+
+# -- recency and victims -------------------------------------------------------------------------------------
+
+
+@law
+def no_tick_is_ahead_of_the_clock(state: State) -> Iterator[Breach]:
+    """Recency is the clock of some use in the past."""
+    for node in state.nodes.values():
+        if max(node.tick, node.swa_tick) > state.clock:
+            yield Breach(
+                f"node {node.id} has ticks {node.tick} and {node.swa_tick}, the clock is {state.clock}"
+            )
+
+
+@law
+def what_was_refreshed_last_ages_towards_the_root(state: State) -> Iterator[Breach]:
+    """Of the live nodes that the last use refreshed, no ancestor is younger than its descendant (R80).
+
+    Equal they may be where the path was cut since.
+    """
+    refreshed = state.clock - state.tail_pages
+    for last in below_the_root(state):
+        if last.tick == state.clock:
+            younger = state.clock
+            for node in path_up(last):
+                if node.swa and node.swa_tick > refreshed:
+                    if node.swa_tick > younger:
+                        yield Breach(
+                            f"node {node.id} has tick {node.swa_tick}, its descendant {younger}",
+                            expected=younger,
+                            found=node.swa_tick,
+                        )
+                    younger = node.swa_tick
+
+
+@law
+def every_victim_is_in_its_order(state: State) -> Iterator[Breach]:
+    """A childless node that nothing holds waits among the FULL victims, a live one in no locked window among the
+    SWA victims, once each, at its tick or an older one (R69, R103).
+    """
+    waiting = _waiting(state.leaf_order), _waiting(state.window_order)
+    for node in below_the_root(state):
+        leaf = not node.children and not node.holds
+        window = bool(node.swa) and not node.swa_locks
+        for flag, candidate, tick, order in (
+            (IN_LEAF_ORDER, leaf, node.tick, waiting[0]),
+            (IN_WINDOW_ORDER, window, node.swa_tick, waiting[1]),
+        ):
+            ticks = order.get(id(node), ())
+            if (candidate and not ticks) or bool(node.queued & flag) != bool(ticks) or len(ticks) > 1:
+                yield Breach(f"node {node.id} is {len(ticks)} times in order {flag}, candidate: {candidate}")
+            elif ticks and ticks[0] > tick:
+                yield Breach(f"node {node.id} waits in order {flag} at tick {ticks[0]}, it has {tick}")
+
+
+def _waiting(order: Order) -> dict[int, tuple[int, ...]]:
+    """The ticks at which each node waits in an order, by the node's identity."""
+    found: dict[int, tuple[int, ...]] = {}
+    for tick, _, node in order:
+        found[id(node)] = (*found.get(id(node), ()), tick)
+    return found
+
+
+@law
+def an_order_of_victims_is_a_heap(state: State) -> Iterator[Breach]:
+    """Whoever waits longest comes first."""
+    for order in (state.leaf_order, state.window_order):
+        for place in range(1, len(order)):
+            if order[place][:2] < order[(place - 1) // 2][:2]:
+                yield Breach(f"place {place} of an order of victims is older than the one before it")
+
+
+LAWS = (
+    the_root_is_empty_and_first,
+    every_node_hangs_in_its_parent,
+    every_node_has_whole_pages,
+    a_node_ends_behind_its_parent,
+    numbers_of_nodes_and_marks_are_used_once,
+    no_lock_count_is_negative,
+    a_node_is_held_by_its_receipts_and_its_held_children,
+    a_locked_window_lies_on_a_held_path,
+    locks_are_those_of_the_receipts,
+    protected_pages_equal_a_recount,
+    no_tick_is_ahead_of_the_clock,
+    what_was_refreshed_last_ages_towards_the_root,
+    every_victim_is_in_its_order,
+    an_order_of_victims_is_a_heap,
+)
