@@ -59,7 +59,7 @@ EVOLVE: dict[type, Callable[[State, Any], None]] = {
     e.Aborted: evolve_requests.ended,
     e.Allocated: evolve_pages.allocated,
     e.Extended: evolve_requests.extended,
-    e.Bound: evolve_pages.bound,
+    e.Bound: evolve_requests.bound,
     e.Stepped: evolve_requests.stepped,
     e.Refused: _nothing,
     e.Transferred: evolve_tree.transferred,

@@ -8,9 +8,9 @@ import numpy as np
 from radixledger.cache.ledger import Astray, PoolBook
 from radixledger.cache.state import Finding, State
 from radixledger.journal.accounts import FREE, PENDING, describe, request_account
-from radixledger.journal.events import Allocated, Bound, Freed, GroupFlushed, GroupOpened, Remapped
+from radixledger.journal.events import Allocated, Freed, GroupFlushed, GroupOpened, Remapped
 from radixledger.journal.moves import pages_of
-from radixledger.journal.units import NO_PAGES, UNBOUND, Pages
+from radixledger.journal.units import NO_PAGES, Pages
 
 
 def note(state: State, law: str, detail: str, pool: int = 0, pages: Pages = NO_PAGES, expected: int = 0,
@@ -75,12 +75,6 @@ def allocated(state: State, event: Allocated) -> None:
     if swa:
         move(state, state.swa, swa, FREE, account)
         map_pages(state, full if len(swa) == len(full) else Pages(full[len(full) - len(swa) :]), swa)
-
-
-def bound(state: State, event: Bound) -> None:
-    unbound, account = request_account(UNBOUND), request_account(event.request)
-    move(state, state.full, event.full, unbound, account)
-    move(state, state.swa, event.swa, unbound, account)
 
 
 def freed(state: State, event: Freed) -> None:

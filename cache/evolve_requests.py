@@ -14,6 +14,7 @@ from radixledger.journal.accounts import FREE, request_account
 from radixledger.journal.events import (
     Aborted,
     Admitted,
+    Bound,
     Extended,
     Finished,
     Phase,
@@ -23,7 +24,7 @@ from radixledger.journal.events import (
     Stepped,
 )
 from radixledger.journal.moves import ids_of, pages_of, takings
-from radixledger.journal.units import Pages
+from radixledger.journal.units import UNBOUND, Pages
 
 
 def path_pages(node: Node, first: int = 0) -> Pages:
@@ -79,6 +80,33 @@ def _take_pages(state: State, event: Extended) -> None:
         _write_row(state, row, first, full)
         _write_swa(state, row, first, swa)
         rows.last_page[row] = int.from_bytes(full[-4:], "little")
+
+
+def bound(state: State, event: Bound) -> None:
+    unbound, account = request_account(UNBOUND), request_account(event.request)
+    move(state, state.full, event.full, unbound, account)
+    move(state, state.swa, event.swa, unbound, account)
+    if event.length >= 0:
+        _rewrite_tail(state, event)
+
+
+def _rewrite_tail(state: State, event: Bound) -> None:
+    """The row ends as the event says: other pages from `start` on, or none. Its cursor stays within it."""
+    rows, row, page_size = state.rows, state.row_of(event.request), state.page_size
+    first, held = event.start // page_size, window.pages_for(int(rows.length[row]), page_size)
+    former = rows.full_table[row, first:held]
+    if former.any():
+        rows.content[row] -= place_sum(first, Pages(former.tobytes()))
+    former[:] = 0
+    rows.swa_table[row, first:held] = 0
+    if event.row:
+        _write_row(state, row, first, event.row)
+        _write_swa(state, row, first, state.mapping.swa_pages(event.row))
+    rows.length[row] = event.length
+    last = window.pages_for(event.length, page_size)
+    rows.last_page[row] = rows.full_table[row, last - 1] if last else 0
+    if rows.cursor[row] > event.length:
+        _move_cursor(state, row, event.length)
 
 
 def reclaimed(state: State, event: Reclaimed) -> None:

@@ -178,11 +178,18 @@ class Extended(Event, frozen=True, array_like=True, gc=False, tag=7):
 
 
 class Bound(Event, frozen=True, array_like=True, gc=False, tag=8):
-    """request(unbound) → request: the pages were written into this request's row."""
+    """request(unbound) → request: the pages were written into this request's row.
+
+    A server that keeps rows of its own tells them here (`length` >= 0): from token `start` on the row names the FULL
+    pages `row` and nothing behind them, and it is `length` tokens long; `full` are those of them that nobody had named.
+    """
 
     request: RequestId
     full: Pages
     swa: Pages
+    start: TokenCount = TokenCount(0)
+    row: Pages = NO_PAGES
+    length: TokenCount = TokenCount(-1)
 
 
 class Stepped(Event, frozen=True, array_like=True, gc=False, tag=9):
