@@ -1,6 +1,6 @@
 """Makes the golden fixture `gemma4_tiny/` with the reference implementation; for development only.
 
-The weights are the built-in checkpoint's (seed 2), so that the fixture can be made again bit by bit; the reference
+The weights are those of the built-in checkpoint under another seed, so that the fixture can be made again bit by bit; the reference
 loads them, saves them in its own spelling, and generates greedily in float32 on one CPU thread. Run it in an environment
 of its own, where neither the project nor its tests ever look:
 
@@ -21,7 +21,8 @@ import transformers  # type: ignore[import-not-found]
 
 from radixledger.tools.serve.tiny import Tiny, write_tiny
 
-SEED = 2
+SEED = 22
+"""Of the first 39 the one whose closest first and second id lie farthest apart: 0.004, rounding being 0.0003."""
 PROMPT_LENGTHS = (5, 40, 100, 256)
 NEW_TOKENS = 64
 FOLDER = Path(__file__).parent / "gemma4_tiny"

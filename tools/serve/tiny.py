@@ -23,8 +23,9 @@ from safetensors.numpy import save_file
 
 from radixledger.tools.serve.config_json import spec_from_config
 from radixledger.tools.serve.loader import Checkpoint, DType, params_from, tensor_shapes
+from radixledger.tools.serve.spec import ModelSpec
 
-__all__ = ["Tiny", "load_tiny", "tiny_config", "tiny_tensors", "write_tiny"]
+__all__ = ["Tiny", "load_tiny", "made_tensors", "tiny_config", "tiny_tensors", "write_tiny"]
 
 _FNV_START, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 _SCALAR_MIDDLE = 0.625
@@ -89,8 +90,12 @@ def tiny_config(tiny: Tiny = Tiny()) -> dict[str, Any]:
 
 def tiny_tensors(tiny: Tiny = Tiny()) -> dict[str, NDArray[np.float32]]:
     """Return every weight under its name on disk, [out, in]."""
-    shapes = tensor_shapes(spec_from_config(tiny_config(tiny)))
-    return {name: _tensor(name, shape, tiny.seed) for name, shape in shapes.items()}
+    return made_tensors(spec_from_config(tiny_config(tiny)), tiny.seed)
+
+
+def made_tensors(spec: ModelSpec, seed: int) -> dict[str, NDArray[np.float32]]:
+    """Return weights for any specification, made in the same way."""
+    return {name: _tensor(name, shape, seed) for name, shape in tensor_shapes(spec).items()}
 
 
 def _tensor(name: str, shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:
