@@ -1,0 +1,146 @@
+"""The loop that serves: arrivals, steps of all ranks, results. Time here is virtual, and nothing sleeps.
+
+A step takes one millisecond on every rank at once, so ranks align by step; an engine that has nothing to do jumps to
+the next arrival. Each rank has a cache, a scheduler and a runner of its own, and shares nothing (A29).
+
+Rule: the journal is safe before a step is dispatched and before a result leaves; the device never runs ahead of
+what a reader of the journal can know.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from radixledger.tools.serve.batch import Span
+from radixledger.tools.serve.capacity import Capacity, why_never
+from radixledger.tools.serve.requests import Request, Result, refused
+from radixledger.tools.serve.scheduler import Job, Scheduler, Work
+from radixledger.tools.serve.served_rank import Served
+
+Ints = NDArray[np.int32]
+
+STEP_MS = 1
+_NS = 1_000_000
+
+
+class StepRunner(Protocol):
+    """What computes: K and V of every span's tokens are written through the page tables, the next ids come back."""
+
+    def step(self, spans: Sequence[Span], full_table: Ints, swa_table: Ints, /) -> Ints:
+        """The next id after each span's last token, int32 [spans]."""
+
+
+class VirtualClock:
+    """Milliseconds since the run began; journals are stamped with it in nanoseconds."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+
+    def __call__(self) -> int:
+        """Now, in nanoseconds."""
+        return self.now_ms * _NS
+
+
+class RankServer(NamedTuple):
+    """One rank: its cache, its queue, its device."""
+
+    cache: Served
+    scheduler: Scheduler
+    runner: StepRunner
+
+
+class Outcome(NamedTuple):
+    """One request's end: its place among the requests of the run, and its result."""
+
+    place: int
+    result: Result
+
+
+class Engine:
+    """Serves requests on one or more ranks; `steps` counts the steps so far."""
+
+    def __init__(self, ranks: Sequence[RankServer], capacity: Capacity, clock: VirtualClock) -> None:
+        self.ranks = ranks
+        self.capacity = capacity
+        self.clock = clock
+        self.steps = 0
+        self._live: dict[str, Job] = {}
+
+    def serve(self, requests: Sequence[tuple[int, Request]]) -> Iterator[Outcome]:
+        """Serve `(place, request)` pairs, each when its time has come; outcomes in the order in which they happen."""
+        due = deque(sorted(requests, key=lambda pair: (pair[1].arrival_ms, pair[0])))
+        while due or self._live:
+            if not self._live:
+                self.clock.now_ms = max(self.clock.now_ms, due[0][1].arrival_ms)
+            while due and due[0][1].arrival_ms <= self.clock.now_ms:
+                turned_away = self.submit(*due.popleft())
+                if turned_away is not None:
+                    yield turned_away
+            yield from self.step()
+
+    def submit(self, place: int, request: Request) -> Outcome | None:
+        """Let a request in; its outcome at once if it is turned away, or to be aborted before it begins.
+
+        An id is free again as soon as the request that had it has ended (B31).
+        """
+        rank = self._rank_for(request)
+        never = why_never(request, self.capacity)
+        if request.rid in self._live:
+            never = f"request id {request.rid!r} is live already; it may be used again when that request has ended"
+        if never is not None:
+            return Outcome(place, refused(request, never, dp_rank=rank))
+        job = Job(request, place=place, rank=rank)
+        self._live[request.rid] = job
+        self.ranks[rank].scheduler.submit(job)
+        return self.abort(request.rid) if request.abort_after == 0 else None
+
+    def abort(self, rid: str) -> Outcome | None:
+        """End a request early, wherever it stands; None if no live request has this id, which is no error (B31)."""
+        job = self._live.get(rid)
+        if job is None:
+            return None
+        server = self.ranks[job.rank]
+        server.scheduler.abort(job)
+        server.cache.commit(self.steps)
+        return self._ended(job)
+
+    def step(self) -> list[Outcome]:
+        """One step of every rank that has something to do."""
+        self.steps += 1
+        ended = [job for server in self.ranks for job in self._step_rank(server)]
+        self.clock.now_ms += STEP_MS
+        return [self._ended(job) for job in ended]
+
+    def _step_rank(self, server: RankServer) -> list[Job]:
+        works = server.scheduler.plan()
+        if not works:
+            return []
+        next_ids = self._compute(server, works)
+        ended = server.scheduler.settle(works, next_ids)
+        if ended:
+            server.cache.commit(self.steps)
+        return ended
+
+    def _compute(self, server: RankServer, works: Sequence[Work]) -> Ints:
+        cache = server.cache
+        requests = np.array([work.job.id for work in works], np.int64)
+        starts = np.array([work.start for work in works], np.int32)
+        stops = np.array([work.stop for work in works], np.int32)
+        spans = [Span(work.job.row, work.start, work.job.tokens[work.start : work.stop]) for work in works]
+        cache.step_began(self.steps, requests, starts, stops)
+        next_ids = server.runner.step(spans, cache.full_table, cache.swa_table)
+        cache.step_ended(self.steps)
+        return next_ids
+
+    def _rank_for(self, request: Request) -> int:
+        """The rank that was asked for, else the least loaded, the lowest of equals."""
+        if request.dp_rank is not None:
+            return request.dp_rank
+        return min(range(len(self.ranks)), key=lambda rank: self.ranks[rank].scheduler.load)
+
+    def _ended(self, job: Job) -> Outcome:
+        del self._live[job.request.rid]
+        return Outcome(job.place, job.result())
