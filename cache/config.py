@@ -9,6 +9,9 @@ from radixledger.journal.events import Opened
 MAX_PAGES = (1 << 31) - 1
 """Page ids travel as int32 (B141)."""
 
+MAX_STATE_BYTES = 1 << 33
+"""What a state that somebody else asks for may take; our own caches may be as large as they like."""
+
 
 class BadConfig(ValueError):
     """A configuration value that no cache can be built with; `field` names it."""
@@ -28,6 +31,7 @@ def checked(opened: Opened) -> Opened:
         ("window_tokens", config.window_tokens, 1),
         ("rows", config.rows, 1),
         ("context_pages", config.context_pages, 1),
+        ("window_need", opened.window_need, 1),
         ("ranks", opened.ranks, 1),
         ("stride", opened.stride, 1),
     ):
@@ -51,4 +55,20 @@ def checked(opened: Opened) -> Opened:
             raise BadConfig(field, f"{name!r} is not one of {', '.join(known)}")
     if not 0 <= opened.rank < opened.ranks:
         raise BadConfig("rank", f"{opened.rank} is not one of {opened.ranks} ranks")
+    return opened
+
+
+def bounded(opened: Opened) -> Opened:
+    """`opened` itself, if a state of it can be built on anybody's word; raises BadConfig.
+
+    For journals and images that nobody vouches for: the books take 28 bytes a page, a row 100, a position in it 8.
+    """
+    config = checked(opened).config
+    pages, row = config.full_pages + config.swa_pages, 100 + 8 * config.context_pages
+    if 28 * pages + row * config.rows > MAX_STATE_BYTES:
+        raise BadConfig(
+            "full_pages" if 28 * pages > row * config.rows else "rows",
+            f"{pages} pages and {config.rows} rows of {config.context_pages} pages take more than "
+            f"{MAX_STATE_BYTES} bytes",
+        )
     return opened

@@ -10,9 +10,11 @@ from zlib import crc32
 
 import numpy as np
 
+from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.state import Request, State
 from radixledger.cache.tree import node_value, place_sum
 from radixledger.cache.weights import MASK, mix
+from radixledger.journal.accounts import RESERVED
 from radixledger.journal.units import Pages
 
 
@@ -27,12 +29,7 @@ def digest(state: State) -> bytes:
 
 def recount(state: State) -> bytes:
     """The digest summed up from scratch: equal to `digest`, or a kept sum is wrong."""
-    with np.errstate(over="ignore"):
-        total = sum(
-            int((book.account.view(np.uint64) * book.weight).sum()) for book in (state.full, state.swa)
-        )
-        total -= sum(2 * int(book.weight[0]) for book in (state.full, state.swa))
-        total += int((state.mapping.swa_of.astype(np.uint64) * state.mapping.weight).sum())
+    total = book_sum(state.full) + book_sum(state.swa) + mapping_sum(state.mapping)
     for node in state.nodes.values():
         if node.parent is not None:
             value = node_value(node) - node.content + place_sum(node.end - node.pages, node.full)
@@ -45,6 +42,18 @@ def recount(state: State) -> bytes:
         row = np.ascontiguousarray(state.rows.full_table[request.row, :held])
         content[request.id] = place_sum(0, Pages(row.tobytes())) if held else 0
     return _sealed(total + _live_part(state, content))
+
+
+def book_sum(book: PoolBook) -> int:
+    """What `book.digest` has to be, modulo 2^64: a pool of free pages, and page 0 reserved, has 0."""
+    with np.errstate(over="ignore"):
+        return int((book.account.view(np.uint64) * book.weight).sum()) - RESERVED * int(book.weight[0])
+
+
+def mapping_sum(book: MappingBook) -> int:
+    """What `book.digest` has to be, modulo 2^64."""
+    with np.errstate(over="ignore"):
+        return int((book.swa_of.astype(np.uint64) * book.weight).sum())
 
 
 def _live_part(state: State, content: dict[int, int]) -> int:

@@ -1,0 +1,317 @@
+"""A state as bytes and back: what a snapshot holds.
+
+An image has what cannot be worked out of the rest; counts, sums, `holds` and the orders of victims are made anew, so
+a restored state goes on exactly like the one it was taken from. Keys and namespaces leave as the journal's redactor
+writes them. Rule: an image is never trusted. Sizes are compared with the bytes that are there before anything is
+built, and what does not fit is a BadImage, not a crash and not a guess.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from radixledger.cache.config import BadConfig, bounded
+from radixledger.cache.digest import book_sum, mapping_sum
+from radixledger.cache.ledger import MappingBook, PoolBook
+from radixledger.cache.state import Node, Receipt, Request, Running, State
+from radixledger.cache.tree import child_key, node_value, offer_leaf, offer_window, place_sum
+from radixledger.cache.window import next_reclaim, pages_for
+from radixledger.journal.accounts import Kind
+from radixledger.journal.events import Opened
+from radixledger.journal.redact import HASH_BYTES, Redactor
+from radixledger.journal.units import BoundaryId, NodeId, Pages, RequestId, Seq
+
+IMAGE_VERSION = 1
+
+
+class BadImage(ValueError):
+    """The bytes are no image of a state, or of one that a later version took."""
+
+
+class PoolImage(Struct, frozen=True, array_like=True):
+    """One pool: account and since, int64 [capacity + 1]; the two queues, packed pages in order."""
+
+    account: bytes
+    since: bytes
+    free: bytes
+    pending: bytes
+
+
+class NodeImage(Struct, frozen=True, array_like=True):
+    """A node; `parent` is its parent's place in the list of nodes, which has parents before children."""
+
+    id: NodeId
+    parent: int
+    key: bytes
+    full: Pages
+    swa: Pages
+    namespace: bytes
+    anchors: int
+    swa_locks: int
+    boundary: BoundaryId
+    tick: int
+    swa_tick: int
+
+
+class RequestImage(Struct, frozen=True, array_like=True):
+    """A live request with its row: FULL and SWA pages of positions [0, held)."""
+
+    id: RequestId
+    rid: str
+    prompt: int
+    prefix: int
+    node: NodeId
+    namespace: bytes
+    receipt: Receipt | None
+    length: int
+    cursor: int
+    protected: int
+    full: Pages
+    swa: Pages
+
+
+class StateImage(Struct, frozen=True, array_like=True):
+    """Everything that `evolve` may ever read."""
+
+    version: int
+    opened: Opened
+    seq: Seq
+    full: PoolImage
+    swa: PoolImage
+    mapping: bytes
+    nodes: list[NodeImage]
+    requests: list[RequestImage]
+    free_rows: list[int]
+    running: list[tuple[int, Running]]
+    clock: int
+    next_node: int
+    next_boundary: int
+    next_request: int
+    dangling: int
+    group_open: bool
+    closed: bool
+    totals: tuple[int, int, int, int]
+
+
+# -- out -----------------------------------------------------------------------------------------------------
+
+
+def image(state: State, redactor: Redactor | None = None) -> bytes:
+    """The image of a state; with a redactor, keys are hashed and `restore` gives a state of stride 8 (J10)."""
+    totals = state.totals
+    return msgspec.msgpack.encode(
+        StateImage(
+            version=IMAGE_VERSION,
+            opened=replace(state.opened, stride=HASH_BYTES) if redactor else state.opened,
+            seq=state.seq,
+            full=_pool_image(state.full),
+            swa=_pool_image(state.swa),
+            mapping=state.mapping.swa_of.tobytes(),
+            nodes=_node_images(state, redactor),
+            requests=[_request_image(state, request, redactor) for request in state.requests.values()],
+            free_rows=state.rows.free,
+            running=list(state.running.items()),
+            clock=state.clock,
+            next_node=state.next_node,
+            next_boundary=state.next_boundary,
+            next_request=state.next_request,
+            dangling=state.dangling,
+            group_open=state.group_open,
+            closed=state.closed,
+            totals=(totals.full_evicted, totals.swa_evicted, totals.tombstones, totals.healed),
+        )
+    )
+
+
+def _pool_image(book: PoolBook) -> PoolImage:
+    return PoolImage(book.account.tobytes(), book.since.tobytes(), bytes(book.free), bytes(book.pending))
+
+
+def _preorder(root: Node) -> Iterator[Node]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed((node.children or {}).values()))
+
+
+def _node_images(state: State, redactor: Redactor | None) -> list[NodeImage]:
+    nodes = list(_preorder(state.root))
+    places = {node.id: place for place, node in enumerate(nodes)}
+    return [
+        NodeImage(
+            id=node.id,
+            parent=places[node.parent.id] if node.parent else -1,
+            key=redactor.page_hashes(node.key) if redactor else node.key,
+            full=node.full,
+            swa=node.swa,
+            namespace=redactor.namespace_hash(node.namespace) if redactor else node.namespace,
+            anchors=node.anchors,
+            swa_locks=node.swa_locks,
+            boundary=node.boundary,
+            tick=node.tick,
+            swa_tick=node.swa_tick,
+        )
+        for node in nodes
+    ]
+
+
+def _request_image(state: State, request: Request, redactor: Redactor | None) -> RequestImage:
+    rows, row = state.rows, request.row
+    length = int(rows.length[row])
+    held = pages_for(length, state.page_size)
+    return RequestImage(
+        id=request.id,
+        rid=request.rid,
+        prompt=request.prompt,
+        prefix=request.prefix,
+        node=request.node,
+        namespace=redactor.namespace_hash(request.namespace) if redactor else request.namespace,
+        receipt=request.receipt,
+        length=length,
+        cursor=int(rows.cursor[row]),
+        protected=int(rows.protected[row]),
+        full=Pages(rows.full_table[row, :held].tobytes()),
+        swa=Pages(rows.swa_table[row, :held].tobytes()),
+    )
+
+
+# -- in ------------------------------------------------------------------------------------------------------
+
+
+def restore(packed: bytes) -> State:
+    """The state that an image was taken of, with no findings; raises BadImage.
+
+    Its digest is the taken state's; whoever knows what that was compares.
+    """
+    try:
+        found = msgspec.msgpack.decode(packed, type=StateImage)
+        _check(found)
+        return _built(found)
+    except (msgspec.DecodeError, BadConfig, KeyError, IndexError, ValueError, OverflowError) as error:
+        raise BadImage(f"this is no image of a state: {error}") from error
+
+
+def _check(found: StateImage) -> None:
+    if found.version != IMAGE_VERSION:
+        raise BadImage(f"an image of version {found.version}; this radixledger reads version {IMAGE_VERSION}")
+    config = bounded(found.opened).config
+    for name, column, entries, size in (
+        ("FULL accounts", found.full.account, config.full_pages + 1, 8),
+        ("FULL since", found.full.since, config.full_pages + 1, 8),
+        ("SWA accounts", found.swa.account, config.swa_pages + 1, 8),
+        ("SWA since", found.swa.since, config.swa_pages + 1, 8),
+        ("mapping", found.mapping, config.full_pages + 1, 4),
+    ):
+        if len(column) != entries * size:
+            raise BadImage(f"{name}: {len(column)} bytes for {entries} entries of {size} bytes")
+    if len(found.requests) + len(found.free_rows) != config.rows:
+        raise BadImage(
+            f"{len(found.requests)} requests and {len(found.free_rows)} free rows of {config.rows}"
+        )
+
+
+def _built(found: StateImage) -> State:
+    state = State(found.opened)
+    state.seq = found.seq
+    _fill_book(state.full, found.full)
+    _fill_book(state.swa, found.swa)
+    _fill_mapping(state.mapping, found.mapping)
+    _fill_tree(state, found.nodes)
+    state.rows.free = found.free_rows
+    for request in found.requests:
+        _fill_row(state, request)
+    state.running = dict(found.running)
+    state.clock, state.next_node, state.next_boundary = found.clock, found.next_node, found.next_boundary
+    state.next_request, state.dangling = found.next_request, found.dangling
+    state.group_open, state.closed = found.group_open, found.closed
+    totals = state.totals
+    totals.full_evicted, totals.swa_evicted, totals.tombstones, totals.healed = found.totals
+    return state
+
+
+def _fill_book(book: PoolBook, found: PoolImage) -> None:
+    book.account[:] = np.frombuffer(found.account, "<i8")
+    book.since[:] = np.frombuffer(found.since, "<i8")
+    book.free, book.pending = bytearray(found.free), bytearray(found.pending)
+    counts = np.bincount(book.account & 7, minlength=8).tolist()
+    counts[Kind.RESERVED] -= 1
+    book.held = counts[:5]
+    book.digest = book_sum(book)
+
+
+def _fill_mapping(book: MappingBook, found: bytes) -> None:
+    book.swa_of[:] = np.frombuffer(found, "<i4")
+    book.nonzero = int(np.count_nonzero(book.swa_of))
+    book.digest = mapping_sum(book)
+
+
+def _fill_tree(state: State, found: list[NodeImage]) -> None:
+    if not found or (found[0].id, found[0].parent) != (state.root.id, -1):
+        raise BadImage("the first node is not the root")
+    nodes = [state.root]
+    _fill_node(state.root, found[0])
+    for place, each in enumerate(found[1:], 1):
+        if not 0 <= each.parent < place or each.id in state.nodes:
+            raise BadImage(f"node {each.id} comes before its parent, or twice")
+        if len(each.full) % 4 or not each.full or len(each.key) * 4 != len(each.full) * state.stride:
+            raise BadImage(f"node {each.id} has {len(each.full)} bytes of pages, {len(each.key)} of keys")
+        node = Node(each.id, nodes[each.parent], each.key, each.full, each.swa, each.namespace)
+        _fill_node(node, each)
+        nodes.append(node)
+        state.nodes[node.id] = node
+        _hang(state, node)
+    for node in reversed(nodes):
+        _derive(state, node)
+
+
+def _fill_node(node: Node, found: NodeImage) -> None:
+    node.anchors, node.swa_locks, node.boundary = found.anchors, found.swa_locks, found.boundary
+    node.tick, node.swa_tick = found.tick, found.swa_tick
+
+
+def _hang(state: State, node: Node) -> None:
+    parent, key = node.parent, child_key(node, state.stride)
+    assert parent is not None, "only the root has no parent"
+    if parent.children is None:
+        parent.children = {}
+    if key in parent.children:
+        raise BadImage(f"node {node.id} begins like its sibling {parent.children[key].id}")
+    parent.children[key] = node
+
+
+def _derive(state: State, node: Node) -> None:
+    """What follows from a node and its children: holds, protected pages, the digest, the orders."""
+    node.holds = node.anchors + sum(1 for child in (node.children or {}).values() if child.holds > 0)
+    if node.parent is None:
+        return
+    node.content = place_sum(node.end - node.pages, node.full)
+    state.tree_digest += node.weight * node_value(node)
+    state.full_protected += node.pages if node.holds > 0 else 0
+    state.swa_protected += len(node.swa) >> 2 if node.swa_locks > 0 else 0
+    offer_leaf(state, node)
+    offer_window(state, node)
+
+
+def _fill_row(state: State, found: RequestImage) -> None:
+    rows, config, row = state.rows, state.config, state.row_of(found.id)
+    held = pages_for(found.length, state.page_size)
+    if rows.request[row] or found.id in state.requests:
+        raise BadImage(f"request {found.id} stands in a row that is taken")
+    if not 0 <= held <= config.context_pages or {len(found.full), len(found.swa)} != {held * 4}:
+        raise BadImage(f"request {found.id} has {found.length} tokens and {len(found.full)} bytes of pages")
+    rows.request[row], rows.length[row] = found.id, found.length
+    rows.cursor[row], rows.protected[row] = found.cursor, found.protected
+    rows.reclaim_at[row] = next_reclaim(
+        found.cursor, window_tokens=config.window_tokens, page_size=config.page_size, formula=config.formula
+    )
+    rows.full_table[row, :held] = np.frombuffer(found.full, "<i4")
+    rows.swa_table[row, :held] = np.frombuffer(found.swa, "<i4")
+    rows.content[row] = place_sum(0, found.full) if held else 0
+    request = Request(found.id, found.rid, row, found.prompt, found.prefix, found.node, found.namespace)
+    request.receipt = found.receipt
+    state.requests[found.id] = request
+    state.rids[found.rid] = found.id
