@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from radixledger.journal.events import SCHEMA_VERSION, AnyEvent
+from radixledger.journal.events import SCHEMA_VERSION, AnyEvent, Gap
+from radixledger.journal.frame import RawFrame
 from radixledger.journal.redact import Redactor
 
 RawEvent = list[Any]
@@ -71,6 +72,11 @@ class Decoder:
         for step in self._steps:
             raw = [step(each) for each in raw]
         return msgspec.convert(raw, list[AnyEvent])
+
+
+def gap_frame(lost: int, seq_next: int, reason: str, time_ns: int, step: int) -> RawFrame:
+    """A frame that stands for the `lost` numbers before `seq_next`, at least one."""
+    return RawFrame(seq_next - 1, 1, lost - 1, time_ns, step, Encoder().encode([Gap(lost, reason)]))
 
 
 def array_length(body: bytes) -> int:

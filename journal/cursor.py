@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from radixledger.journal.codec import Encoder, fingerprint
+from radixledger.journal.codec import fingerprint, gap_frame
 from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent
-from radixledger.journal.events import SCHEMA_VERSION, Gap
+from radixledger.journal.events import SCHEMA_VERSION
 from radixledger.journal.folder import listing, open_segment
 from radixledger.journal.frame import RawFrame
 from radixledger.journal.segment import Heading, Segment, SegmentFile, UnfinishedHeading
@@ -188,11 +188,6 @@ class Cursor:
         if stop > self._first:
             gap = gap_frame(lost, stop, reason, self._time_ns, self._step)
             yield Placed(segment.heading, gap, segment.path)
-
-
-def gap_frame(lost: int, seq_next: int, reason: str, time_ns: int, step: int) -> RawFrame:
-    """A frame that stands for the `lost` numbers before `seq_next`, at least one."""
-    return RawFrame(seq_next - 1, 1, lost - 1, time_ns, step, Encoder().encode([Gap(lost, reason)]))
 
 
 def stand_in(before: Segment | None, seq_first: Seq) -> Heading:

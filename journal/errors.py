@@ -35,12 +35,13 @@ class WriterError(JournalError):
 class RunExists(WriterError):
     """The rank has a journal already, and the caller did not ask to go on with it."""
 
-    def __init__(self, folder: Path, *, rank: Rank, last_seq: Seq, epoch: int) -> None:
+    def __init__(self, folder: Path, *, rank: Rank, last_seq: Seq | None) -> None:
+        how_far = "" if last_seq is None else f", {last_seq} events so far"
         super().__init__(
-            f"{folder} holds the journal of rank {rank} already ({last_seq} events, epoch {epoch}): "
-            "ask to resume it, which opens the next epoch, or choose another folder"
+            f"{folder} holds the journal of rank {rank} already{how_far}: "
+            "ask to resume it, which opens its next epoch, or choose another folder"
         )
-        self.folder, self.rank, self.last_seq, self.epoch = folder, rank, last_seq, epoch
+        self.folder, self.rank, self.last_seq = folder, rank, last_seq
 
 
 class WriterBusy(WriterError):

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from radixledger.journal.codec import Decoder, NotEvents
-from radixledger.journal.cursor import Cursor, Placed, gap_frame
+from radixledger.journal.codec import Decoder, NotEvents, gap_frame
+from radixledger.journal.cursor import Cursor, Placed
 from radixledger.journal.errors import Damaged, NoBaseline, NoJournal, NoSuchEvent, ReaderError
 from radixledger.journal.events import AnyEvent, Gap, Opened
 from radixledger.journal.folder import SnapshotRef, listing, open_segment, rank_folder, ranks_in
 from radixledger.journal.frame import Frame, RawFrame
 from radixledger.journal.segment import Heading, UnfinishedHeading
-from radixledger.journal.snapshot import read_head, read_snapshot
+from radixledger.journal.snapshot import read_snapshot
 from radixledger.journal.units import Rank, Seq
 
 __all__ = ["Frame", "JournalReader", "RawFrame", "SnapshotRef", "ranks_in"]
@@ -197,7 +197,9 @@ class JournalReader:
             with closing(open_segment(listed)) as segment:
                 return segment.heading
         except UnfinishedHeading:
-            raise NoJournal(listed.path, "the first segment ends inside its heading: no event was written") from None
+            raise NoJournal(
+                listed.path, "the first segment ends inside its heading: no event was written"
+            ) from None
 
     def _note(self, notice: str) -> None:
         if notice not in self.notices:

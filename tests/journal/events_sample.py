@@ -65,9 +65,7 @@ CHUNK_PAGES = 16
 BATCH = 32
 
 
-def opened(
-    run: str = "sample", rank: int = 0, *, redaction: str = "plain", page_size: int = PAGE
-) -> Opened:
+def opened(run: str = "sample", rank: int = 0, *, redaction: str = "plain", page_size: int = PAGE) -> Opened:
     """The first event of a sample journal."""
     return Opened(
         run=run,
@@ -281,9 +279,7 @@ class _Server:
 
     def _leaf(self, number: int, request: _Request, full: list[int], swa: list[int]) -> AnyEvent:
         node, self.next_node = self.next_node, self.next_node + 1
-        key = np.array(
-            [self.dice.randrange(200_000) for _ in range(len(full) * PAGE)], "<i4"
-        ).tobytes()
+        key = np.array([self.dice.randrange(200_000) for _ in range(len(full) * PAGE)], "<i4").tobytes()
         self.nodes[node] = _Node(request.node, full, swa, key)
         self.nodes[request.node].children += 1
         self.nodes[node].locks = 1  # the path above it is held by this request already
