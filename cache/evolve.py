@@ -14,13 +14,18 @@ from radixledger.cache.evolve_pages import note
 from radixledger.cache.state import State
 from radixledger.journal import events as e
 from radixledger.journal.events import AnyEvent
-from radixledger.journal.units import Seq
+from radixledger.journal.units import FIRST, Seq
 
 
-def begin(opened: e.Opened) -> State:
-    """The state right after a journal's first event."""
+def begin(opened: e.Opened, seq: Seq = FIRST) -> State:
+    """The state right after an epoch's first event, which has number `seq`.
+
+    An event makes at most one node, boundary mark or request, so ids that begin at `seq` are above all ids of
+    earlier epochs, whoever counts.
+    """
     state = State(opened)
-    state.seq = Seq(1)
+    state.seq = seq
+    state.next_node = state.next_boundary = state.next_request = seq
     return state
 
 
@@ -35,12 +40,10 @@ def evolve(state: State, event: AnyEvent) -> None:
 
 
 def _reopened(state: State, event: e.Opened) -> None:
-    """A new epoch: the process and the device memory are new, run totals and numbers go on."""
-    seq, findings, totals = state.seq, state.findings, state.totals
-    number, node, boundary = state.next_request, state.next_node, state.next_boundary
-    State.__init__(state, event)
-    state.seq, state.findings, state.totals = seq, findings, totals
-    state.next_request, state.next_node, state.next_boundary = number, node, boundary
+    """A new epoch: process and device memory are new, so everything begins anew but the sequence and the findings."""
+    findings = state.findings
+    vars(state).update(vars(begin(event, state.seq)))
+    state.findings = findings
 
 
 def _nothing(state: State, event: AnyEvent) -> None:

@@ -24,7 +24,7 @@ from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal
 from radixledger.cache.state import Receipt, State
 from radixledger.cache.taken_ledger import take_ledger
 from radixledger.journal.events import AnyEvent, Closed, Digested, LedgerTaken, Opened
-from radixledger.journal.units import UNBOUND, NodeId, Pages, RequestId, Seq, TokenCount
+from radixledger.journal.units import FIRST, UNBOUND, NodeId, Pages, RequestId, Seq, TokenCount
 
 DIGEST_EVERY = 4096
 """Events between two recorded digests."""
@@ -52,7 +52,8 @@ class RankCache:
     """The cache of one rank: commands that decide, reads that do not.
 
     journal: where events go; None keeps no journal at all (J9). strict: a free of pages that the giver does not
-    hold is refused (True), or told as `Violated` and skipped (False).
+    hold is refused (True), or told as `Violated` and skipped (False). seq: the number of `opened` in the journal,
+    more than 1 where a run is resumed.
     Raises Refusal (see `refusals`) for commands that are turned down, RankPoisoned once a command has failed
     half-way.
     """
@@ -64,15 +65,16 @@ class RankCache:
         *,
         strict: bool = True,
         digest_every: int = DIGEST_EVERY,
+        seq: Seq = FIRST,
     ) -> None:
         checked(opened)
-        self.state: State = begin(opened)
+        self.state: State = begin(opened, seq)
         self.journal = journal
         self.strict = strict
         self._append = journal.append if journal is not None else None
         self._poison: Exception | None = None
         self._digest_every = digest_every
-        self._digest_due = digest_every
+        self._digest_due = seq + digest_every
 
     # -- reads -----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,102 @@
+"""Open a rank's cache with its journal: the one way in which servers, drivers and benchmarks begin a run.
+
+Rule: what a run was made with (configuration, code revision, commit policy, redaction) is decided here and written
+in `Opened`; nothing is created before the configuration has been checked.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from radixledger import __version__
+from radixledger.cache.config import checked
+from radixledger.cache.rank import RankCache
+from radixledger.journal.events import Config, Opened
+from radixledger.journal.redact import load_or_create_key
+from radixledger.journal.units import Rank, TokenCount
+from radixledger.journal.writer import JournalWriter, Policy
+
+C = TypeVar("C", bound=RankCache)
+
+
+class Recording(NamedTuple):
+    """How a run is journaled. `run` None, or policy `off`: not at all."""
+
+    run: Path | None
+    policy: Policy = Policy.OPERATION
+    tokens: str = "hashed"
+    key_file: Path | None = None
+    resume: bool = False
+
+
+class Revision(NamedTuple):
+    """The code that runs: a commit, or the package's version where there is no repository; dirty if changed since."""
+
+    code: str
+    dirty: bool
+
+
+def revision() -> Revision:
+    """The revision of this very package's files."""
+    folder = Path(__file__).resolve().parent
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        return Revision(commit, bool(_git(folder, "status", "--porcelain", "--untracked-files=no")))
+    except (OSError, subprocess.SubprocessError):
+        return Revision(f"radixledger {__version__}", dirty=False)
+
+
+def _git(folder: Path, *words: str) -> str:
+    command = ["git", "-C", str(folder), *words]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=10, env=_quiet_environment()
+    )
+    return done.stdout.strip()
+
+
+def _quiet_environment() -> dict[str, str]:
+    """A `git` that takes no lock and asks nobody."""
+    return {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+
+
+def open_rank(
+    kind: type[C],
+    config: Config,
+    recording: Recording,
+    *,
+    rank: int = 0,
+    ranks: int = 1,
+    clock: Callable[[], int] = time.time_ns,
+    labels: dict[str, str] | None = None,
+) -> C:
+    """The cache of one rank, with its journal if there is to be one.
+
+    Raises BadConfig, and what `JournalWriter.open` raises: RunExists, WriterBusy, KeyFileRefused.
+    """
+    code = revision()
+    opened = checked(
+        Opened(
+            run=recording.run.name if recording.run is not None else "",
+            rank=Rank(rank),
+            ranks=ranks,
+            epoch=0,
+            route="unified",
+            config=config,
+            window_need=TokenCount(config.window_tokens),
+            stride=4 * config.page_size,
+            redaction=recording.tokens,
+            code=code.code,
+            dirty=code.dirty,
+            labels=labels or {},
+        )
+    )
+    if recording.run is None or recording.policy is Policy.OFF:
+        return kind(opened)
+    key = load_or_create_key(recording.key_file) if recording.key_file is not None else None
+    writer = JournalWriter.open(
+        recording.run, opened, policy=recording.policy, key=key, clock=clock, resume=recording.resume
+    )
+    return kind(writer.opened, writer, seq=writer.last_seq)
