@@ -36,7 +36,13 @@ class Subcommand(NamedTuple):
     help: str
 
 
-COMMANDS: dict[str, Subcommand] = {}
+COMMANDS: dict[str, Subcommand] = {
+    "drive": Subcommand(
+        "radixledger.tools.drive",
+        "command",
+        "Send a request trace in the Mooncake format through the cache, without a model.",
+    ),
+}
 
 ASKED_WRONGLY = (KeyFileRefused, NoSuchEvent, RunExists, WriterBusy)
 """Errors of a journal that another command line would not have met; all others mean: unreadable."""

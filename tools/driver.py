@@ -31,6 +31,17 @@ class _Live:
         self.sampled = 0
 
 
+class StepClock:
+    """Virtual time for a journal: a step takes one millisecond, nothing else takes any."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def __call__(self) -> int:
+        """Nanoseconds since the drive began."""
+        return self.steps * 1_000_000
+
+
 class Counts:
     """What one drive saw, in tokens and requests; the rest is a question to the state or the journal."""
 
@@ -53,13 +64,21 @@ class Driver:
     chunk_tokens: tokens of one prefill step over all requests. max_running: requests that prefill or decode.
     """
 
-    def __init__(self, cache: RankCache, stream: Stream, *, chunk_tokens: int, max_running: int) -> None:
+    def __init__(
+        self,
+        cache: RankCache,
+        stream: Stream,
+        *,
+        chunk_tokens: int,
+        max_running: int,
+        clock: StepClock | None = None,
+    ) -> None:
         self.cache = cache
         self.stream = stream
         self.chunk_tokens = chunk_tokens
         self.max_running = max_running
         self.counts = Counts()
-        self.steps = 0
+        self.clock = clock if clock is not None else StepClock()
         self._waiting: deque[Job] = deque()
         self._prefilling: deque[_Live] = deque()
         self._running: list[_Live] = []
@@ -76,9 +95,9 @@ class Driver:
             self._decode()
         else:
             return False
-        self.steps += 1
+        self.clock.steps += 1
         if self.cache.journal is not None:
-            self.cache.journal.end_step(self.steps)
+            self.cache.journal.end_step(self.clock.steps)
         return True
 
     # -- admission -------------------------------------------------------------------------------------------

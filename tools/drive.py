@@ -1,0 +1,232 @@
+"""`radixledger drive`: send a recorded trace of requests through the cache, without a model.
+
+Everything a server's cache would do happens, in trace order and as fast as it goes: match, admission, chunks,
+decode steps, frees, evictions, with the journal on. Rule: figures come from the driver's own counts and the
+state's totals; what else one wants to know is a question to the journal.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from radixledger.cache.config import BadConfig
+from radixledger.cache.rank import RankCache
+from radixledger.cache.sizing import swa_pages_for
+from radixledger.journal.events import Config
+from radixledger.journal.writer import Policy
+from radixledger.tools.console import (
+    USAGE,
+    CommandFailure,
+    bytes_text,
+    count_text,
+    examples,
+    json_flag,
+    print_facts,
+    print_json,
+    progress,
+    remark,
+    seconds_text,
+)
+from radixledger.tools.driver import Driver, StepClock
+from radixledger.tools.opening import Recording, open_rank
+from radixledger.tools.streams import BadTrace, Job, TraceStream, read_trace
+
+
+class Drive(msgspec.Struct):
+    """What one drive came to, all ranks together; lengths in tokens, times of this process."""
+
+    requests: int = 0
+    refused: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    full_hit_tokens: int = 0
+    swa_hit_tokens: int = 0
+    full_evicted_tokens: int = 0
+    swa_evicted_tokens: int = 0
+    tombstones: int = 0
+    heals: int = 0
+    retractions: int = 0
+    prefill_steps: int = 0
+    decode_steps: int = 0
+    host_seconds: float = 0.0
+    events: int = 0
+    journal_bytes: int = 0
+
+    @property
+    def hit_rate(self) -> float:
+        """Cached part of the prompt tokens."""
+        return self.swa_hit_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
+
+
+def rows_for(running: int) -> int:
+    """The row count for so many live requests: a power of two."""
+    return 1 << max(0, running - 1).bit_length()
+
+
+def drive_rank(
+    cache: RankCache,
+    jobs: Iterator[Job],
+    clock: StepClock,
+    *,
+    chunk_tokens: int,
+    max_running: int,
+    into: Drive,
+) -> None:
+    """Drive one rank until its jobs are through, close its journal, and add what happened to `into`."""
+    driver = Driver(cache, TraceStream(jobs), chunk_tokens=chunk_tokens, max_running=max_running, clock=clock)
+    begun = time.process_time()
+    try:
+        while driver.step():
+            pass
+    finally:
+        cache.close("the trace is through")
+    into.host_seconds += time.process_time() - begun
+    counts, totals, page_size = driver.counts, cache.state.totals, cache.state.page_size
+    into.requests += counts.finished + counts.refused
+    into.refused += counts.refused
+    into.prompt_tokens += counts.prompt_tokens
+    into.output_tokens += counts.output_tokens
+    into.full_hit_tokens += counts.full_hit_tokens
+    into.swa_hit_tokens += counts.hit_tokens
+    into.full_evicted_tokens += totals.full_evicted * page_size
+    into.swa_evicted_tokens += totals.swa_evicted * page_size
+    into.tombstones += totals.tombstones
+    into.heals += totals.healed
+    into.retractions += counts.retracted
+    into.prefill_steps += counts.prefill_steps
+    into.decode_steps += counts.decode_steps
+    into.events += cache.state.seq
+
+
+@click.command(
+    epilog=examples(
+        "radixledger drive trace.jsonl --journal run --enable-unified-radix-tree",
+        "radixledger drive trace.jsonl --journal run --enable-unified-radix-tree --limit 500 --swa-pages 512 --json",
+    )
+)
+@click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--journal",
+    "run",
+    type=click.Path(path_type=Path),
+    help="Folder of the run; needed unless the policy is off.",
+)
+@click.option(
+    "--enable-unified-radix-tree", "unified", is_flag=True, help="The route to drive; the only one so far."
+)
+@click.option("--page-size", default=128, show_default=True, help="Tokens per page.")
+@click.option("--window", default=1024, show_default=True, help="Sliding window in tokens.")
+@click.option("--full-pages", default=4096, show_default=True, help="FULL pages of each rank.")
+@click.option("--swa-pages", type=int, help="SWA pages of each rank.  [default: by the sizing rule]")
+@click.option(
+    "--chunked-prefill-size", "chunk", default=2048, show_default=True, help="Prompt tokens of one step."
+)
+@click.option(
+    "--max-running-requests", "running", default=32, show_default=True, help="Live requests of each rank."
+)
+@click.option(
+    "--dp-size", "ranks", default=1, show_default=True, help="Ranks; request i goes to rank i modulo this."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many requests of the trace.")
+@click.option(
+    "--commit-policy",
+    "policy",
+    type=click.Choice([policy.value for policy in Policy]),
+    default="operation",
+    show_default=True,
+    help="When the journal is written.",
+)
+@json_flag
+def command(
+    trace: Path, run: Path | None, unified: bool, page_size: int, window: int, full_pages: int, swa_pages: int | None,
+    chunk: int, running: int, ranks: int, limit: int | None, policy: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Send a request trace in the Mooncake format through the cache, without a model."""
+    if not unified:
+        raise CommandFailure("only the unified route is built: add --enable-unified-radix-tree", USAGE)
+    if run is None and policy != Policy.OFF:
+        raise CommandFailure(
+            "say where the journal goes: --journal FOLDER, or --commit-policy off for none", USAGE
+        )
+    for name, value in (
+        ("--chunked-prefill-size", chunk),
+        ("--max-running-requests", running),
+        ("--dp-size", ranks),
+    ):
+        if value < 1:
+            raise CommandFailure(f"{name} is {value}; it must be at least 1", USAGE)
+    if swa_pages is None and window > 0 and page_size > 0:
+        swa_pages = swa_pages_for(
+            window_tokens=window,
+            page_size=page_size,
+            running=running,
+            chunk_tokens=chunk,
+            kept_prefixes=4 * running,
+        )
+        remark(
+            f"{swa_pages} SWA pages of {page_size} tokens by the sizing rule: --swa-pages sets another number"
+        )
+    config = Config(page_size, full_pages, swa_pages or 0, window, rows_for(running), full_pages)
+    recording = Recording(run, Policy(policy))
+    total = _checked_length(trace, limit)
+    drive = Drive()
+    with progress("driving", total) as advance:
+        for rank in range(ranks):
+            clock = StepClock()
+            cache = _opened(config, recording, rank, ranks, clock)
+            jobs = _share(trace, limit, rank, ranks, advance)
+            drive_rank(cache, jobs, clock, chunk_tokens=chunk, max_running=running, into=drive)
+    if run is not None and policy != Policy.OFF:
+        drive.journal_bytes = sum(entry.stat().st_size for entry in run.rglob("*") if entry.is_file())
+    _report(drive, as_json)
+
+
+def _checked_length(trace: Path, limit: int | None) -> int:
+    """How many requests there are; the whole trace is checked before a journal is begun."""
+    try:
+        return sum(1 for _ in read_trace(trace, limit))
+    except BadTrace as error:
+        raise CommandFailure(str(error)) from None
+
+
+def _opened(config: Config, recording: Recording, rank: int, ranks: int, clock: StepClock) -> RankCache:
+    try:
+        return open_rank(RankCache, config, recording, rank=rank, ranks=ranks, clock=clock)
+    except BadConfig as error:
+        raise CommandFailure(str(error), USAGE) from None
+
+
+def _share(
+    trace: Path, limit: int | None, rank: int, ranks: int, advance: Callable[[int], None]
+) -> Iterator[Job]:
+    """The jobs of one rank."""
+    for number, job in enumerate(read_trace(trace, limit)):
+        if number % ranks == rank:
+            advance(1)
+            yield job
+
+
+def _report(drive: Drive, as_json: bool) -> None:
+    if as_json:
+        print_json({**msgspec.structs.asdict(drive), "hit_rate": drive.hit_rate})
+        return
+    per_million = drive.journal_bytes / max(1, drive.requests) * 1_000_000
+    print_facts(
+        {
+            "requests": f"{count_text(drive.requests)} ({drive.refused} refused, {drive.retractions} retractions)",
+            "prompt tokens": count_text(drive.prompt_tokens),
+            "hit tokens, FULL": count_text(drive.full_hit_tokens),
+            "hit tokens, FULL + SWA window": f"{count_text(drive.swa_hit_tokens)} ({drive.hit_rate:.1%} of the prompts)",
+            "sampled tokens": count_text(drive.output_tokens),
+            "steps": f"{count_text(drive.prefill_steps)} prefill, {count_text(drive.decode_steps)} decode",
+            "evicted tokens, FULL": count_text(drive.full_evicted_tokens),
+            "evicted tokens, SWA": count_text(drive.swa_evicted_tokens),
+            "tombstones, heals": f"{count_text(drive.tombstones)}, {count_text(drive.heals)}",
+            "host time": seconds_text(drive.host_seconds),
+            "events": count_text(drive.events),
+            "journal": f"{bytes_text(drive.journal_bytes)} ({bytes_text(int(per_million))} per million requests)",
+        }
+    )
