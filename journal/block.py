@@ -136,7 +136,7 @@ def _frames(header: BlockHeader, raw: bytes) -> list[RawFrame]:
     firsts = header.seq_begin + np.cumsum(counts + lost.astype(np.int64), dtype=np.int64) - counts
     bodies = [raw[start:end] for start, end in zip([at, *ends[:-1].tolist()], ends.tolist(), strict=True)]
     rows = (firsts, counts, lost, np.cumsum(times), np.cumsum(steps))
-    return list(map(RawFrame, *(row.tolist() for row in rows), bodies))
+    return list(map(RawFrame._make, zip(*(row.tolist() for row in rows), bodies, strict=True)))
 
 
 def _unpacked(data: bytes, size: int) -> bytes:

@@ -69,13 +69,14 @@ def chain_start(run: str, rank: Rank) -> bytes:
     return blake2b(f"{run}\0{rank}".encode(), digest_size=CHAIN_BYTES).digest()
 
 
-def encode_frame(raw: RawFrame, chain: bytes) -> tuple[bytes, bytes]:
+def encode_frame(
+    body: bytes, seq_first: int, event_count: int, lost: int, time_ns: int, step: int, chain: bytes
+) -> tuple[bytes, bytes]:
     """The frame's bytes behind `chain`, and the chain after it; raises ValueError for an oversized body."""
-    seq_first, count, lost, time_ns, step, body = raw
     size = len(body)
     if size > BODY_BYTES_MAX:
         raise ValueError(f"a frame of {size} bytes is over the limit of {BODY_BYTES_MAX}")
-    fields = _FIELDS.pack(crc32(body), size, seq_first, count, lost, time_ns, step)
+    fields = _FIELDS.pack(crc32(body), size, seq_first, event_count, lost, time_ns, step)
     chain = blake2b(b"".join((chain, fields, body)), digest_size=16).digest()
     checked = fields + chain
     return b"".join((MAGIC, crc32(checked).to_bytes(4, "little"), checked, body)), chain
@@ -83,8 +84,8 @@ def encode_frame(raw: RawFrame, chain: bytes) -> tuple[bytes, bytes]:
 
 def chain_after(raw: RawFrame, chain: bytes) -> bytes:
     """The chain after `raw`, where it is `chain` before it."""
-    seq_first, count, lost, time_ns, step, body = raw
-    fields = _FIELDS.pack(crc32(body), len(body), seq_first, count, lost, time_ns, step)
+    seq_first, event_count, lost, time_ns, step, body = raw
+    fields = _FIELDS.pack(crc32(body), len(body), seq_first, event_count, lost, time_ns, step)
     return blake2b(b"".join((chain, fields, body)), digest_size=16).digest()
 
 

@@ -39,15 +39,22 @@ class LiveWriter:
         """Whether no frame has been written yet."""
         return self.size == self.heading_size
 
-    def append(self, raw: RawFrame) -> None:
+    def append(
+        self, body: bytes, seq_first: int, event_count: int, time_ns: int, step: int, lost: int = 0
+    ) -> None:
         """Write one frame; raises OSError, and ValueError for a body over the limit."""
-        data, chain = encode_frame(raw, self.chain)
+        data, chain = encode_frame(body, seq_first, event_count, lost, time_ns, step, self.chain)
         size = len(data)
         written = self._write(self.fd, data)
         if written < size:
             write_whole(self._disk, self.fd, data[written:])
         self.size += size
-        self.chain, self.seq_next = chain, raw.seq_next
+        self.chain = chain
+        self.seq_next = seq_first + event_count
+
+    def append_raw(self, raw: RawFrame) -> None:
+        """Write a frame that was read elsewhere, or a gap; raises as `append`."""
+        self.append(raw.body, raw.seq_first, raw.event_count, raw.time_ns, raw.step, raw.lost)
 
     def sync(self) -> None:
         """Make what was written survive a loss of power."""

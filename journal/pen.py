@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from radixledger.journal.codec import gap_frame
 from radixledger.journal.disk import Disk
 from radixledger.journal.errors import JournalPoisoned
-from radixledger.journal.frame import RawFrame
 from radixledger.journal.group_commit import GroupCommit, Mark, mark
 from radixledger.journal.live import LiveWriter
 from radixledger.journal.segment import Form, Heading, SegmentFile
@@ -99,16 +98,15 @@ class Pen:
     def write(self, body: bytes, event_count: int, time_ns: int, step: int) -> None:
         """Put `event_count` events down as one frame; an oversized body is a failure like a full disk."""
         segment = self._segment
-        full = segment is None or segment.size + len(body) > self._limits.rotate_bytes
-        if full or time_ns >= self._rotate_at_ns or self._commit:
+        if segment is None or segment.size + len(body) > self._full_at or time_ns >= self._old_at_ns:
             segment = self._prepare(len(body), time_ns, step)
-        raw = RawFrame(self.seq_next, event_count, 0, time_ns, step, body)
-        self.seq_next = raw.seq_next
+        seq_first = self.seq_next
+        self.seq_next = seq_first + event_count
         if segment is None:
             self.lost += event_count
             return
         try:
-            segment.append(raw)
+            segment.append(body, seq_first, event_count, time_ns, step)
         except (OSError, ValueError) as error:
             self._fail(segment, mark(segment), error, time_ns)
             return
@@ -183,7 +181,9 @@ class Pen:
             except OSError:
                 self._discard(segment)
                 raise
-        self._rotate_at_ns = time_ns + self._limits.rotate_ns
+        # Under group commit every write looks first whether the last sync failed: nothing fits without asking.
+        self._full_at = 0 if self._durable else self._limits.rotate_bytes
+        self._old_at_ns = time_ns + self._limits.rotate_ns
         return segment
 
     def _prepare(self, size: int, time_ns: int, step: int) -> LiveWriter | None:
@@ -194,7 +194,7 @@ class Pen:
         if segment is not None and self._commit and self._commit.failure:
             self._fail(segment, self._commit.durable, self._commit.failure, time_ns)
         elif segment is not None:
-            if segment.size + size > self._limits.rotate_bytes or time_ns >= self._rotate_at_ns:
+            if segment.size + size > self._limits.rotate_bytes or time_ns >= self._old_at_ns:
                 self.rotate(time_ns)
         elif self._failure is not None and time_ns >= self._failure.retry_at_ns:
             self._reopen(time_ns, step)
@@ -233,7 +233,7 @@ class Pen:
             return
         try:
             if lost := self.seq_next - good.seq_next:
-                segment.append(gap_frame(lost, self.seq_next, cause, time_ns, step))
+                segment.append_raw(gap_frame(lost, self.seq_next, cause, time_ns, step))
             if self._durable:
                 segment.sync()
         except OSError as error:
