@@ -139,10 +139,23 @@ def drive_rank(
     show_default=True,
     help="When the journal is written.",
 )
+@click.option(
+    "--tokens",
+    type=click.Choice(["hashed", "plain"]),
+    default="hashed",
+    show_default=True,
+    help="How keys leave the process.",
+)
+@click.option(
+    "--key-file",
+    type=click.Path(path_type=Path),
+    help="Key of the hashes, shared by runs that are to be compared.",
+)
 @json_flag
 def command(
     trace: Path, run: Path | None, unified: bool, page_size: int, window: int, full_pages: int, swa_pages: int | None,
-    chunk: int, running: int, ranks: int, limit: int | None, policy: str, as_json: bool,
+    chunk: int, running: int, ranks: int, limit: int | None, policy: str, tokens: str, key_file: Path | None,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Send a request trace in the Mooncake format through the cache, without a model."""
     if not unified:
@@ -169,8 +182,8 @@ def command(
         remark(
             f"{swa_pages} SWA pages of {page_size} tokens by the sizing rule: --swa-pages sets another number"
         )
-    config = Config(page_size, full_pages, swa_pages or 0, window, rows_for(running), full_pages)
-    recording = Recording(run, Policy(policy))
+    config = Config(page_size, full_pages, swa_pages or 1, window, rows_for(running), full_pages)
+    recording = Recording(run, Policy(policy), tokens, key_file)
     total = _checked_length(trace, limit)
     drive = Drive()
     with progress("driving", total) as advance:

@@ -1,0 +1,137 @@
+"""Driving a cache without a model: the schedule of a server, and figures that the journal confirms."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from radixledger.cache.rank import RankCache
+from radixledger.cache.refusals import Refusal
+from radixledger.journal.events import Config
+from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.writer import Policy
+from radixledger.tools.cli import run as radixledger
+from radixledger.tools.driver import Driver, StepClock
+from radixledger.tools.opening import Recording, open_rank
+from radixledger.tools.streams import ConversationStream, Shape
+
+SAMPLE = Path(__file__).parent.parent / "data" / "mooncake_sample.jsonl"
+
+SMALL = Shape(conversations=12, turns=3, system=40, user=30, answer=12, active=6)
+
+
+def driven(full_pages: int, swa_pages: int, *, chunk: int = 64, running: int = 4) -> tuple[RankCache, Driver]:
+    config = Config(8, full_pages, swa_pages, 20, rows=8, context_pages=64)
+    cache = open_rank(RankCache, config, Recording(None))
+    driver = Driver(cache, ConversationStream(SMALL), chunk_tokens=chunk, max_running=running)
+    while driver.step():
+        pass
+    return cache, driver
+
+
+def test_every_request_ends_and_an_idle_rank_holds_pages_in_the_tree_only() -> None:
+    """R156: at idle, available + tree = capacity."""
+    cache, driver = driven(200, 120)
+    assert driver.counts.finished == 36
+    ledger = cache.record_ledger("idle")
+    assert ledger.idle
+    assert ledger.full_available + ledger.full_tree_evictable == ledger.full_capacity
+    assert ledger.swa_available + ledger.swa_tree_evictable == ledger.swa_capacity
+
+
+def test_pressure_evicts_tombstones_and_retracts_and_all_requests_are_still_served() -> None:
+    """B112: each pool is asked for what it lacks itself."""
+    cache, driver = driven(44, 30, running=6)
+    assert driver.counts.finished == 36
+    assert driver.counts.retracted > 0
+    assert cache.state.totals.full_evicted > 0
+    assert cache.state.totals.tombstones > 0
+    assert cache.flush() >= 0
+    assert cache.state.full.available == 44
+
+
+def test_a_request_that_can_never_fit_is_refused_and_the_next_one_is_served() -> None:
+    """B116: the queue does not stand behind a prompt that is larger than the pool."""
+    _, driver = driven(15, 15, running=2)
+    assert driver.counts.refused > 0
+    assert driver.counts.finished > 0
+
+
+def test_the_drive_command_prints_what_its_journal_says(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    words = [
+        "drive",
+        str(SAMPLE),
+        "--journal",
+        str(run),
+        "--enable-unified-radix-tree",
+        "--limit",
+        "12",
+        "--dp-size",
+        "2",
+    ]
+    assert radixledger([*words, "--full-pages", "700", "--swa-pages", "300", "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    seen: Counter[str] = Counter()
+    for rank in ranks_in(run):
+        for frame in JournalReader(run, rank).frames():
+            seen.update(type(event).__name__ for event in frame.events)
+    assert told["requests"] == 12 == seen["Finished"]
+    assert told["events"] == seen.total()
+    assert told["tombstones"] == seen["Tombstoned"]
+    assert told["heals"] == seen["Healed"]
+    assert told["retractions"] == seen["Retracted"]
+
+
+def test_the_same_drive_leaves_the_same_events_at_the_same_virtual_times(tmp_path: Path) -> None:
+    def events(name: str) -> Sequence[object]:
+        run = tmp_path / name
+        words = ["drive", str(SAMPLE), "--journal", str(run), "--enable-unified-radix-tree", "--limit", "4"]
+        assert radixledger([*words, "--commit-policy", "step", "--tokens", "plain"]) == 0
+        frames = list(JournalReader(run, ranks_in(run)[0]).frames())
+        return [(frame.time_ns, event) for frame in frames for event in frame.events][1:]
+
+    assert events("one") == events("two")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--journal", "run"], "--enable-unified-radix-tree"),
+        (["--enable-unified-radix-tree"], "--journal"),
+        (["--journal", "run", "--enable-unified-radix-tree", "--window", "0"], "window_tokens"),
+        (["--journal", "run", "--enable-unified-radix-tree", "--page-size", "0"], "page_size"),
+        (["--journal", "run", "--enable-unified-radix-tree", "--dp-size", "0"], "--dp-size"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_before_a_journal_exists(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], words: list[str], says: str
+) -> None:
+    """R14: nothing is built for a configuration that cannot be."""
+    run = tmp_path / "run"
+    assert radixledger(["drive", str(SAMPLE), *[str(run) if word == "run" else word for word in words]]) == 2
+    assert says in capfd.readouterr().err
+    assert not run.exists()
+
+
+def test_a_resumed_run_never_uses_an_id_of_an_earlier_epoch_again(tmp_path: Path) -> None:
+    config = Config(8, 60, 40, 20, rows=8, context_pages=64)
+    ids: set[int] = set()
+    for resume in (False, True, True):
+        recording = Recording(tmp_path / "run", Policy.OPERATION, resume=resume)
+        cache = open_rank(RankCache, config, recording, clock=StepClock())
+        admitted = {cache.admit(f"r{at}", bytes(64), 16).request for at in range(3)}
+        assert not admitted & ids
+        ids |= admitted
+        cache.close()
+
+
+def test_a_request_waits_when_all_rows_are_taken() -> None:
+    cache = open_rank(RankCache, Config(8, 60, 40, 20, rows=1, context_pages=64), Recording(None))
+    cache.admit("a", bytes(64), 16)
+    with pytest.raises(Refusal, match="all 1 rows"):
+        cache.admit("b", bytes(64), 16)
