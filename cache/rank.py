@@ -7,9 +7,10 @@ decision that fails after its first event, or a failed append or write, poisons 
 refused with the cause. No clock is read here: the journal is given one.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from radixledger.cache import decide_pages, decide_requests, decide_unified
@@ -19,11 +20,14 @@ from radixledger.cache.decide_requests import Admission
 from radixledger.cache.decide_unified import Gain, Hit, Inserted, Slice
 from radixledger.cache.digest import digest
 from radixledger.cache.evolve import EVOLVE, begin
+from radixledger.cache.image import image
 from radixledger.cache.match import walk
 from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal
 from radixledger.cache.state import Receipt, State
 from radixledger.cache.taken_ledger import take_ledger
-from radixledger.journal.events import AnyEvent, Closed, Digested, LedgerTaken, Opened
+from radixledger.journal.errors import WriterError
+from radixledger.journal.events import AnyEvent, Closed, Digested, LedgerTaken, Opened, Snapshotted
+from radixledger.journal.redact import Redactor
 from radixledger.journal.units import FIRST, UNBOUND, NodeId, Pages, RequestId, Seq, TokenCount
 
 DIGEST_EVERY = 4096
@@ -46,6 +50,16 @@ class Recorder(Protocol):
 
     def close(self) -> None:
         """Write what is left and let the journal go."""
+
+
+@runtime_checkable
+class SnapshotRecorder(Recorder, Protocol):
+    """A journal that keeps snapshots too."""
+
+    redactor: Redactor | None
+
+    def write_snapshot(self, image: bytes, digest: bytes, /) -> object:
+        """Keep the state as of the last appended event."""
 
 
 class RankCache:
@@ -230,7 +244,22 @@ class RankCache:
 
     def record_ledger(self, phase: str) -> LedgerTaken:
         """Take the ledger and write it down, with the digest."""
-        return self._run(_recorded(self.ledger(phase)))
+        return self._run(_recorded(replace(self.ledger(phase), digest=self.digest())))
+
+    def snapshot(self) -> Seq:
+        """Put the whole state down beside the journal, for replay to begin at (J12); the event it is the state of.
+
+        The journal is made safe, then the file, then `Snapshotted` tells of it. Raises WriterError where there is
+        no journal, and SnapshotFailed where the disk has no room for it: the rank goes on.
+        """
+        if self._poison is not None:
+            raise RankPoisoned(f"rank {self.state.opened.rank} stopped: {self._poison}") from self._poison
+        if not isinstance(self.journal, SnapshotRecorder):
+            raise WriterError("a rank without a journal on disk has no place for snapshots")
+        seq, now = self.state.seq, self.digest()
+        self.journal.write_snapshot(image(self.state, self.journal.redactor), now)
+        self._run(_recorded(Snapshotted(now)))
+        return seq
 
     def close(self, reason: str = "") -> None:
         """Write the clean end and let the journal go; a poisoned rank only lets go."""

@@ -1,0 +1,104 @@
+"""Fold a journal's frames into a state, and tell where it first went wrong.
+
+Folding is total: what a lawful writer cannot have written is a finding, its word is taken, and the fold goes on. Rules:
+frames are folded in the order of their numbers; a `Gap` moves the number on and nothing else; a state is built on
+a journal's word only within the bound that `cache.config` sets.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from radixledger.cache.config import BadConfig, bounded
+from radixledger.cache.evolve import begin, evolve
+from radixledger.cache.invariants import LAWS
+from radixledger.cache.law import Law
+from radixledger.cache.state import Finding, State
+from radixledger.journal.errors import ReaderError
+from radixledger.journal.events import AnyEvent, Gap, Opened
+from radixledger.journal.frame import Frame
+from radixledger.journal.units import Seq
+
+
+class Unfoldable(ReaderError):
+    """The journal, from event `seq` on, gives nothing that a state could be made of."""
+
+    def __init__(self, seq: int, reason: str) -> None:
+        super().__init__(f"event {seq} cannot be folded: {reason}")
+        self.seq, self.reason = Seq(seq), reason
+
+
+class FirstWrong(NamedTuple):
+    """The first frame that broke something: what it broke, and the state behind it."""
+
+    frame: Frame
+    findings: list[Finding]
+    state: State
+
+
+def opened_state(event: AnyEvent, seq: int = 1) -> State:
+    """The state right after a journal's first event; raises Unfoldable where that opens nothing."""
+    if not isinstance(event, Opened):
+        raise Unfoldable(
+            seq, f"a journal begins with Opened or with a snapshot, not with {type(event).__name__}"
+        )
+    check_opened(event, seq)
+    state = begin(event)
+    state.seq = Seq(seq)
+    return state
+
+
+def check_opened(event: Opened, seq: int) -> None:
+    """Raise Unfoldable where no state can be built as `event` says."""
+    try:
+        bounded(event)
+    except BadConfig as error:
+        raise Unfoldable(seq, f"no state can be built as it says: {error}") from error
+
+
+def enter(state: State, frame: Frame) -> None:
+    """Stand before a frame's first event; raises Unfoldable where its number is not the next one.
+
+    A gap, always a frame of its own, stands in the last of the places that were lost.
+    """
+    if frame.seq_first != state.seq + 1:
+        if frame.seq_first <= state.seq or type(frame.events[0]) is not Gap:
+            raise Unfoldable(frame.seq_first, f"it stands behind event {state.seq}")
+        state.seq = Seq(frame.seq_first - 1)
+
+
+def fold(frames: Iterable[Frame], state: State | None = None, *, until: int | None = None) -> State:
+    """The state after event `until` (default: after the last one), folded onto `state`, which is changed.
+
+    What broke on the way stands in its `findings`. Raises Unfoldable, also where there is nothing to fold.
+    """
+    for frame in frames:
+        events = frame.events if until is None else frame.events[: until + 1 - frame.seq_first]
+        if state is None:
+            state, events = opened_state(events[0], frame.seq_first), events[1:]
+        else:
+            enter(state, frame)
+        for event in events:
+            if type(event) is Opened:
+                check_opened(event, state.seq + 1)
+            evolve(state, event)
+        if until is not None and state.seq >= until:
+            break
+    if state is None:
+        raise Unfoldable(1, "there are no events")
+    return state
+
+
+def first_wrong(
+    frames: Iterable[Frame], state: State | None = None, laws: Sequence[Law] = LAWS
+) -> FirstWrong | None:
+    """The first frame that breaks something by itself, or after which one of `laws` does not hold (J14).
+
+    Laws hold between commands, and a frame ends with one. The whole state is looked at after every frame: for
+    short journals, or for the stretch between a lawful point and a broken one. `state` is changed.
+    """
+    for frame in frames:
+        state = fold((frame,), state)
+        broken = state.findings or [finding for law in laws for finding in law(state)]
+        if broken:
+            return FirstWrong(frame, list(broken), state)
+    return None

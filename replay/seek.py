@@ -1,0 +1,87 @@
+"""The state as of any event or time: the nearest snapshot at or before it, and the events from there on (J12, J13).
+
+Rule: a snapshot is believed only if the state it gives has the digest that was recorded with it; otherwise an
+older one is taken, or the beginning.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from radixledger.cache.digest import digest
+from radixledger.cache.image import BadImage, restore
+from radixledger.cache.state import State
+from radixledger.journal.errors import NoBaseline, NoSuchEvent, ReaderError
+from radixledger.journal.reader import Frame, JournalReader, SnapshotRef
+from radixledger.journal.units import Seq
+from radixledger.replay.fold import fold
+
+Watch = Callable[[Iterable[Frame]], Iterable[Frame]]
+"""Passes frames on while somebody looks, as a progress bar does."""
+
+
+class BadSnapshot(ReaderError):
+    """The snapshot after event `seq` gives no state, or one with another digest than was recorded."""
+
+    def __init__(self, ref: SnapshotRef, reason: str) -> None:
+        super().__init__(f"{ref.path}: {reason}")
+        self.seq, self.reason = ref.seq, reason
+
+
+class Base(NamedTuple):
+    """Where a fold begins: the state of a snapshot, or nothing; and the snapshots that were passed over, with why."""
+
+    state: State | None
+    passed_over: list[str]
+
+    @property
+    def next_seq(self) -> Seq:
+        """The first event to fold."""
+        return Seq(1 if self.state is None else self.state.seq + 1)
+
+
+def load(reader: JournalReader, ref: SnapshotRef) -> State:
+    """The state that a snapshot holds; raises BadSnapshot, or what the reader raises."""
+    image, recorded = reader.read_snapshot(ref)
+    try:
+        state = restore(image)
+    except BadImage as error:
+        raise BadSnapshot(ref, str(error)) from error
+    if state.seq != ref.seq:
+        raise BadSnapshot(ref, f"its image is that of event {state.seq}")
+    if digest(state) != recorded:
+        raise BadSnapshot(ref, f"its state has digest {digest(state).hex()}, recorded was {recorded.hex()}")
+    return state
+
+
+def base_before(reader: JournalReader, seq: int) -> Base:
+    """The newest snapshot at or before event `seq` that is good; raises NoBaseline where there is none and has to be."""
+    passed_over: list[str] = []
+    for ref in reversed(reader.snapshots()):
+        if ref.seq <= seq:
+            try:
+                return Base(load(reader, ref), passed_over)
+            except (ReaderError, FileNotFoundError) as error:
+                passed_over.append(str(error))
+    if reader.first_seq != 1:
+        raise NoBaseline(reader.folder, first_seq=reader.first_seq)
+    return Base(None, passed_over)
+
+
+def state_at(reader: JournalReader, seq: int, watch: Watch = iter) -> State:
+    """The state after event `seq`; raises NoSuchEvent, NoBaseline, Unfoldable and whatever reading raises."""
+    last = reader.last_seq
+    if not 0 < seq <= last:
+        raise NoSuchEvent(reader.folder, seq=Seq(seq), first_seq=reader.first_seq, last_seq=last)
+    base = base_before(reader, seq)
+    if base.state is not None and base.state.seq == seq:
+        return base.state
+    return fold(watch(reader.frames(base.next_seq)), base.state, until=seq)
+
+
+def seq_at(reader: JournalReader, time_ns: int) -> Seq:
+    """The last event before the first frame that is later than `time_ns`; raises NoSuchEvent where all are later."""
+    later = reader.seq_at_time(time_ns + 1)
+    seq = reader.last_seq if later is None else Seq(later - 1)
+    if seq < 1:
+        raise NoSuchEvent(reader.folder, seq=seq, first_seq=reader.first_seq, last_seq=reader.last_seq)
+    return seq
