@@ -37,6 +37,11 @@ class Subcommand(NamedTuple):
 
 
 COMMANDS: dict[str, Subcommand] = {
+    "serve": Subcommand(
+        "radixledger.tools.serve.command",
+        "command",
+        "Serve requests from a file on a small real engine, with a journal of every page.",
+    ),
     "drive": Subcommand(
         "radixledger.tools.drive",
         "command",

@@ -60,13 +60,14 @@ class Outcome(NamedTuple):
 
 
 class Engine:
-    """Serves requests on one or more ranks; `steps` counts the steps so far."""
+    """Serves requests on one or more ranks; `steps` and `retractions` count those so far."""
 
     def __init__(self, ranks: Sequence[RankServer], capacity: Capacity, clock: VirtualClock) -> None:
         self.ranks = ranks
         self.capacity = capacity
         self.clock = clock
         self.steps = 0
+        self.retractions = 0
         self._live: dict[str, Job] = {}
 
     def serve(self, requests: Sequence[tuple[int, Request]]) -> Iterator[Outcome]:
@@ -143,4 +144,5 @@ class Engine:
 
     def _ended(self, job: Job) -> Outcome:
         del self._live[job.request.rid]
+        self.retractions += job.retractions
         return Outcome(job.place, job.result())

@@ -15,6 +15,7 @@ from radixledger.cache.decide_unified import Gain, Hit
 from radixledger.cache.rank import RankCache
 from radixledger.cache.state import Node
 from radixledger.journal.units import TokenCount
+from radixledger.journal.writer import JournalWriter
 
 Ints = NDArray[np.int32]
 
@@ -139,6 +140,8 @@ class ServedRank(RankCache):
         return Gain(full, swa)
 
     def commit(self, step: int) -> None:
-        """Make the journal safe before an output leaves."""
+        """Make the journal safe before an output leaves; under policy `sync` this waits for the disk."""
         if self.journal is not None:
             self.journal.end_step(step)
+        if isinstance(self.journal, JournalWriter):
+            self.journal.wait_durable(self.journal.last_seq)

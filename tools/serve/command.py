@@ -1,0 +1,231 @@
+"""`radixledger serve`: requests from a file through the engine, results into a file, a journal into a folder.
+
+Exit codes: 0 when every request was served, 1 when some were refused, 2 for a command that cannot be run as asked.
+"""
+
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+import msgspec
+
+from radixledger.cache.config import BadConfig
+from radixledger.journal.events import Config
+from radixledger.journal.folder import listing, rank_folder
+from radixledger.journal.units import Rank
+from radixledger.journal.writer import Policy
+from radixledger.tools.console import (
+    FINDINGS,
+    USAGE,
+    CommandFailure,
+    bytes_text,
+    count_text,
+    examples,
+    exit_with,
+    json_flag,
+    print_facts,
+    print_json,
+    progress,
+    remark,
+    seconds_text,
+)
+from radixledger.tools.opening import Recording
+from radixledger.tools.serve.loader import Checkpoint, CheckpointError, load_checkpoint
+from radixledger.tools.serve.offline import (
+    Line,
+    NotServable,
+    Report,
+    Setup,
+    make_runner,
+    serve_lines,
+    sizes_of,
+)
+from radixledger.tools.serve.requests import Bounds, Result, encode_result, read_requests
+from radixledger.tools.serve.spec import ConfigError
+from radixledger.tools.serve.tiny import Tiny, load_tiny
+
+BUILT_IN = "tiny"
+SHOWN_REFUSALS = 20
+
+_COUNT = click.IntRange(min=1)
+
+
+@click.command(
+    "serve",
+    epilog=examples(
+        "radixledger serve --offline requests.jsonl --output results.jsonl --model-path tiny "
+        "--journal run --enable-unified-radix-tree",
+        "radixledger replay verify run",
+    ),
+)
+@click.option("--offline", "requests_path", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              metavar="REQUESTS.jsonl", help="Serve the requests of this file, one JSON object a line.")  # fmt: skip
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), required=True,
+              metavar="RESULTS.jsonl", help="Where results go, one a line, in the order of the requests.")  # fmt: skip
+@click.option("--model-path", required=True, metavar="DIR|tiny",
+              help="A Hugging Face folder, or `tiny`: a small built-in Gemma 4.")  # fmt: skip
+@click.option("--journal", "run", type=click.Path(file_okay=False, path_type=Path), metavar="RUN",
+              help="The folder of the run's journals; it must be new.")  # fmt: skip
+@click.option("--resume-run", is_flag=True, help="Go on with an existing RUN, in a new epoch.")
+@click.option("--enable-unified-radix-tree", is_flag=True, help="Serve from the unified FULL + SWA tree.")
+@click.option("--page-size", type=_COUNT, default=16, show_default=True, help="Tokens of a page.")
+@click.option("--full-pages", type=_COUNT, help="FULL pages of a rank.  [default: 65,536 tokens]")
+@click.option("--swa-pages", type=_COUNT, help="SWA pages of a rank.  [default: enough to keep prefixes of]")
+@click.option("--context-length", type=_COUNT, help="Tokens of a sequence at most.  [default: the model's]")
+@click.option("--dp-size", type=_COUNT, default=1, show_default=True, help="Data-parallel ranks.")
+@click.option("--chunked-prefill-size", type=_COUNT, default=256, show_default=True,
+              help="Prompt tokens of a step at most.")  # fmt: skip
+@click.option("--max-running-requests", type=_COUNT, default=32, show_default=True,
+              help="Requests of a rank that run at once.")  # fmt: skip
+@click.option(
+    "--force-miss", is_flag=True, help="Match nothing, cache nothing: what a run without hits gives."
+)
+@click.option("--commit-policy", type=click.Choice([policy.value for policy in Policy]), default=Policy.OPERATION.value,
+              show_default=True, help="When the journal is written; `off` keeps none.")  # fmt: skip
+@click.option("--tokens", type=click.Choice(["hashed", "plain"]), default="hashed", show_default=True,
+              help="How prompts stand in the journal.")  # fmt: skip
+@click.option("--key-file", type=click.Path(dir_okay=False, path_type=Path),
+              help="The redaction key.  [default: beside RUN]")  # fmt: skip
+@click.option("--window", type=_COUNT, help="The sliding window of the tiny model.")
+@json_flag
+def command(
+    requests_path: Path | None, output: Path, model_path: str, run: Path | None, resume_run: bool,
+    enable_unified_radix_tree: bool, page_size: int, full_pages: int | None, swa_pages: int | None,
+    context_length: int | None, dp_size: int, chunked_prefill_size: int, max_running_requests: int,
+    force_miss: bool, commit_policy: str, tokens: str, key_file: Path | None, window: int | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Serve requests from a file on a small real engine, with a journal of every page.
+
+    Time is virtual: a step takes a millisecond, and an idle engine jumps to the next arrival.
+    """
+    recording = Recording(run, Policy(commit_policy), tokens, key_file, resume_run)
+    setup = Setup(
+        page_size, full_pages, swa_pages, dp_size, chunked_prefill_size, max_running_requests, context_length,
+        force_miss,
+    )  # fmt: skip
+    if requests_path is None:
+        raise click.UsageError(
+            "give --offline REQUESTS.jsonl: requests come from a file, HTTP is not built yet"
+        )
+    if not enable_unified_radix_tree:
+        raise click.UsageError(
+            "give --enable-unified-radix-tree: the other routes (SWA radix, chunk) are not built yet"
+        )
+    if output.exists() and output.samefile(requests_path):
+        raise click.UsageError(f"{output} holds the requests; results need a file of their own")
+    _check_journal(recording)
+    model = _load(model_path, window)
+    lines = list(
+        read_requests(requests_path.read_bytes().splitlines(), Bounds(model.spec.vocab_size, dp_size))
+    )
+    with output.open("wb") as file:
+        report, refusals = _serve(setup, recording, model, lines, file)
+    _tell(report, refusals, setup, recording, as_json=as_json)
+    if refusals:
+        exit_with(FINDINGS)
+
+
+def _check_journal(recording: Recording) -> None:
+    """Refuse what `JournalWriter` would refuse, before a model is loaded for it."""
+    if recording.policy is Policy.OFF:
+        return
+    if recording.run is None:
+        raise click.UsageError("give --journal RUN, or --commit-policy off to keep none")
+    if not recording.resume and listing(rank_folder(recording.run, Rank(0))).segments:
+        raise click.UsageError(
+            f"{recording.run} holds a run already: give --resume-run to go on with it, or another folder"
+        )
+
+
+def _load(model_path: str, window: int | None) -> Checkpoint:
+    if model_path == BUILT_IN:
+        return load_tiny(Tiny() if window is None else Tiny(window_tokens=window))
+    if window is not None:
+        raise click.UsageError(
+            "--window is for --model-path tiny; other models have the window they were made with"
+        )
+    try:
+        return load_checkpoint(Path(model_path))
+    except (ConfigError, CheckpointError) as error:
+        raise CommandFailure(str(error), USAGE) from error
+
+
+def _serve(
+    setup: Setup, recording: Recording, model: Checkpoint, lines: list[Line], file: BinaryIO
+) -> tuple[Report, list[Result]]:
+    """Serve the lines into `file`; returns the report, and the results of those that were refused."""
+    refusals: list[Result] = []
+    try:
+        sizes = sizes_of(setup, model.spec, lines)
+        remark(f"compiling for {setup.ranks} rank{'s' * (setup.ranks > 1)} of {_shape(sizes.config)}")
+        runners = [make_runner(setup, sizes.config, model) for _ in range(setup.ranks)]
+        with progress("serving", len(lines)) as advance:
+
+            def write(result: Result) -> None:
+                file.write(encode_result(result))
+                file.flush()
+                if result.finish_reason == "refused":
+                    refusals.append(result)
+                advance(1)
+
+            report = serve_lines(setup, sizes, model.spec.eos_ids, recording, runners, lines, write)
+    except (BadConfig, NotServable) as error:
+        raise CommandFailure(str(error), USAGE) from error
+    return report, refusals
+
+
+def _shape(config: Config) -> str:
+    return (
+        f"{count_text(config.full_pages)} FULL and {count_text(config.swa_pages)} SWA pages of {config.page_size} tokens, "
+        f"window {config.window_tokens}"
+    )
+
+
+def _tell(
+    report: Report, refusals: list[Result], setup: Setup, recording: Recording, *, as_json: bool
+) -> None:
+    for result in refusals[:SHOWN_REFUSALS]:
+        remark(
+            f"refused: {result.error}" if result.rid is None else f"refused {result.rid!r}: {result.error}"
+        )
+    if len(refusals) > SHOWN_REFUSALS:
+        remark(f"refused: {len(refusals) - SHOWN_REFUSALS} more; the results say why")
+    if as_json:
+        print_json(
+            msgspec.to_builtins(report) | {"hit_rate": report.hit_rate, "journal": _journal(recording)}
+        )
+    else:
+        print_facts(facts_of(report, setup))
+        if _journal(recording):
+            remark(f"next: radixledger replay verify {recording.run}")
+
+
+def _journal(recording: Recording) -> str | None:
+    return None if recording.policy is Policy.OFF else str(recording.run)
+
+
+def facts_of(report: Report, setup: Setup) -> dict[str, object]:
+    """The report as people read it."""
+    reasons = ", ".join(
+        f"{count_text(count)} {reason}" for reason, count in sorted(report.finish_reasons.items())
+    )
+    million = report.bytes_per_million_requests
+    journal = "none"
+    if million is not None:
+        journal = (
+            f"{count_text(report.journal_events)} events, {bytes_text(report.journal_bytes)} "
+            f"(about {bytes_text(million)} per million such requests)"
+        )
+    return {
+        "requests": f"{count_text(report.requests)} ({reasons})" if reasons else "0",
+        "prompt tokens": count_text(report.prompt_tokens),
+        "of them cached": f"{count_text(report.cached_tokens)} (hit rate {report.hit_rate:.1%})",
+        "output tokens": count_text(report.output_tokens),
+        "steps": f"{count_text(report.steps)} on {setup.ranks} rank{'s' * (setup.ranks > 1)}",
+        "FULL pages evicted": count_text(report.full_pages_evicted),
+        "SWA pages released": f"{count_text(report.swa_pages_released)} (evicted, or out of the window)",
+        "tombstones, heals": f"{count_text(report.tombstones)}, {count_text(report.heals)}",
+        "retractions": count_text(report.retractions),
+        "journal": journal,
+        "took": seconds_text(report.serve_s),
+    }
