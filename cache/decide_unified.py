@@ -338,8 +338,8 @@ def _remove(state: State, leaf: Node, why: Cause) -> Removed:
     return Removed(leaf.id, leaf.parent.id, leaf.full, leaf.swa, destination(state), why)
 
 
-def flush(state: State) -> Decision[int]:
-    """Empty the tree of an idle rank, leaf by leaf; whatever else holds pages is named and nothing is cleared (R33)."""
+def check_quiet(state: State) -> None:
+    """Refuse unless the tree alone holds pages, and no lock is left: whatever else does is named (R33)."""
     if state.requests:
         raise Busy(f"{len(state.requests)} requests are live: {', '.join(sorted(state.rids)[:8])}")
     if state.group_open:
@@ -352,6 +352,11 @@ def flush(state: State) -> Decision[int]:
             raise Busy(
                 f"{lost} {book.pool.name} pages belong to no live request: a leak, which a flush must not hide"
             )
+
+
+def flush(state: State) -> Decision[int]:
+    """Empty the tree of an idle rank, leaf by leaf; nothing is cleared if anything else holds pages (R33)."""
+    check_quiet(state)
     why, removed = cause(Operation.FLUSH), 0
     stack = [state.root]
     while stack:

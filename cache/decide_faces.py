@@ -1,0 +1,282 @@
+"""Decisions for servers that keep their own requests and rows: who sits in a row, what was written into it.
+
+A request of such a server is a request like every other (`Admitted`, `Finished`, ...): its pages stand in a row of
+the state, so that ledger, laws, blame and replay serve it too. Only the order differs: pages are handed out to
+nobody, and become the request's when the server writes them into its row. A decider is a generator, see
+`decide_pages`. Rule: every refusal is raised before the first yield.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from radixledger.cache import decide_pages
+from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide_requests import live_request
+from radixledger.cache.decide_unified import check_quiet, locked_by, unlock
+from radixledger.cache.match import FROM_ROOT
+from radixledger.cache.refusals import Busy, ForeignFree, Refusal
+from radixledger.cache.state import Node, Receipt, Request, State
+from radixledger.cache.window import pages_for
+from radixledger.journal.accounts import FREE, Kind, Pool, request_account
+from radixledger.journal.causes import Operation, Site, cause
+from radixledger.journal.events import Admitted, Bound, Extended, Freed, GroupFlushed, GroupOpened, Unlocked
+from radixledger.journal.moves import pages_of
+from radixledger.journal.units import NO_PAGES, UNBOUND, NodeId, Pages, RequestId, TokenCount
+
+_ADMIT, _CLEAR = cause(Operation.ADMIT), cause(Operation.FLUSH)
+_WRITE = cause(Operation.EXTEND, Site.DECODE)
+_NOBODY = request_account(UNBOUND)
+
+
+class Written(NamedTuple):
+    """Tokens [start, stop) of a request's row, and the FULL page of every page position that they touch."""
+
+    request: RequestId
+    start: int
+    stop: int
+    pages: Pages
+
+
+def seat(
+    state: State, rid: str, row: int, prompt: int, node: NodeId, namespace: bytes, receipt: Receipt
+) -> Decision[RequestId]:
+    """Admit a request in the row that its server chose, behind the tree's path to `node`.
+
+    The lock that the server took when it did not know the row yet becomes the request's own (R144): its window is
+    locked again under the request's name, then `receipt` is given back.
+    """
+    rows, page_size = state.rows, state.page_size
+    if rid in state.rids:
+        raise Refusal(f"request id {rid!r} is live already", request=state.rids[rid])
+    if not 0 <= row <= rows.mask or rows.request[row]:
+        raise Refusal(f"row {row} cannot be given to {rid!r}: it is taken, or none of {rows.mask + 1}")
+    end = state.nodes.get(node)
+    if end is None:
+        raise Refusal(f"node {node}, where {rid!r} starts, is not in the tree")
+    prefix = TokenCount(end.end * page_size)
+    if prefix >= prompt:
+        raise Refusal(f"{rid!r} has {prompt} tokens, {prefix} of them cached; one at least is to be computed")
+    if _live_run(end) < state.tail_pages:
+        raise Refusal(f"{rid!r} cannot start at node {node}: the window before it is not live (R73)")
+    if end.parent is not None:
+        _check_unbound(state, receipt)
+        if receipt.node != node:
+            raise Refusal(f"{rid!r} starts at node {node} and locks node {receipt.node} (R137)")
+    request = RequestId(state.next_request * (rows.mask + 1) + row)
+    yield Admitted(request, rid, TokenCount(prompt), prefix, node, namespace, _ADMIT)
+    if end.parent is not None:
+        yield locked_by(state, end, request, _ADMIT)
+        yield Unlocked(receipt.node, receipt.boundary, cause=_ADMIT)
+    return request
+
+
+def _live_run(node: Node) -> int:
+    """Pages of live SWA that end where `node` does, without a gap; as good as any if live from the root."""
+    run = 0
+    walk = node
+    while walk.parent is not None:
+        if not walk.swa:
+            return run
+        run += walk.pages
+        walk = walk.parent
+    return FROM_ROOT
+
+
+def release(state: State, receipt: Receipt) -> Decision[None]:
+    """Give back a lock that no request has made its own."""
+    if receipt.node in state.nodes:
+        _check_unbound(state, receipt)
+    yield from unlock(state, receipt)
+
+
+def _check_unbound(state: State, receipt: Receipt) -> None:
+    """Refuse a receipt if all locks of its node belong to live requests, which alone give them back."""
+    node = state.nodes[receipt.node]
+    if node.parent is None:
+        return
+    owners = [
+        live.rid for live in state.requests.values() if live.receipt and live.receipt.node == receipt.node
+    ]
+    if node.anchors <= len(owners):
+        others = f": its locks belong to {', '.join(owners[:8])}" if owners else ""
+        raise Refusal(f"the receipt of node {receipt.node}, boundary {receipt.boundary}, is not held{others}")
+
+
+def write(state: State, written: Sequence[Written]) -> Decision[None]:
+    """What a server wrote into rows: pages that it was given become the request's, lengths grow (R28)."""
+    bounds, grown = [], []
+    if len({each.request for each in written}) < len(written):
+        raise Refusal("a row is written once in one call")
+    for each in written:
+        live = live_request(state, each.request)
+        fresh = _fresh(state, live, each)
+        length = int(state.rows.length[live.row])
+        if fresh:
+            bounds.append(_bound(state, live, fresh, max(length, each.stop)))
+        elif each.stop > length:
+            grown.append((live.id, each.stop - length))
+    _check_handed_out(state, Pages(b"".join(bound.full for bound in bounds)))
+    yield from bounds
+    if grown:
+        numbers, counts = zip(*grown, strict=True)
+        yield Extended(np.array(numbers, "<i8").tobytes(), np.array(counts, "<i4").tobytes(), cause=_WRITE)
+
+
+def _fresh(state: State, live: Request, each: Written) -> Pages:
+    """The pages behind those that the row names already, which must be the ones that the server writes again."""
+    rows, page_size = state.rows, state.page_size
+    length, first = int(rows.length[live.row]), each.start // page_size
+    if each.start > length:
+        raise Refusal(
+            f"row {live.row} has {length} tokens; tokens from {each.start} on leave a hole", request=live.id
+        )
+    if pages_for(each.stop, page_size) > state.config.context_pages:
+        room = state.config.context_pages * page_size
+        raise Refusal(f"row {live.row} holds {room} tokens, {each.stop} were written", request=live.id)
+    given = pages_of(each.pages)
+    named = rows.full_table[live.row, first : pages_for(length, page_size)][: given.size]
+    other = np.flatnonzero(named != given[: named.size])
+    if other.size:
+        at = int(other[0])
+        raise Refusal(
+            f"position {(first + at) * page_size} of row {live.row} names FULL page {named[at]}, which would be lost if "
+            f"page {given[at]} were written over it: free it first",
+            request=live.id,
+            pages=Pages(named[at : at + 1].tobytes()),
+        )
+    return Pages(given[named.size :].tobytes())
+
+
+def _bound(state: State, live: Request, fresh: Pages, length: int) -> Bound:
+    start = pages_for(int(state.rows.length[live.row]), state.page_size) * state.page_size
+    swa = state.mapping.swa_pages(fresh) if _all_known(state, fresh) else NO_PAGES
+    return Bound(live.id, fresh, swa, TokenCount(start), fresh, TokenCount(length))
+
+
+def _all_known(state: State, pages: Pages) -> bool:
+    ids = pages_of(pages)
+    return bool(((ids > 0) & (ids <= state.full.capacity)).all())
+
+
+def _check_handed_out(state: State, full: Pages) -> None:
+    """Refuse pages that the allocator did not hand out to nobody, or that are named twice, or without SWA."""
+    if not state.full.all_with(full, _NOBODY):
+        holders = state.full.holders(full)
+        wrong = np.flatnonzero(holders != _NOBODY)
+        at = int(wrong[0]) if wrong.size else 0
+        page = Pages(full[at * 4 : at * 4 + 4])
+        number = int.from_bytes(page, "little", signed=True)
+        since = int(state.full.since[number]) if 0 <= number <= state.full.capacity else 0
+        raise ForeignFree(
+            pool=Pool.FULL, pages=page, expected=_NOBODY, found=int(holders[at]), since=since
+        )  # fmt: skip
+    mapped, swa = state.mapping.mapped(full)
+    if mapped != full or not state.swa.all_with(swa, _NOBODY):
+        raise Refusal("a page whose SWA was freed cannot be written into a row", pages=full)
+
+
+def give_up(state: State, full: Pages, giver: int | None, strict: bool) -> Decision[None]:
+    """A server frees pages, FULL and SWA: nobody's, or the last ones of a live row, which ends before them then."""
+    cuts = [
+        _cut(state, state.requests[number], account, full)
+        for account in dict.fromkeys(state.full.holders(full).tolist())
+        if giver in (None, account) and (number := account >> 3) in state.requests and _is_request(account)
+    ]
+    yield from decide_pages.free(state, full, giver, strict, in_rows=True)
+    yield from cuts
+
+
+def _is_request(account: int) -> bool:
+    return account & 7 == Kind.REQUEST
+
+
+def _cut(state: State, live: Request, account: int, full: Pages) -> Bound:
+    """The row of `live` without its last pages; refuses to leave a hole, or a row that cannot go on."""
+    rows, row, page_size = state.rows, live.row, state.page_size
+    mine = np.unique(pages_of(full)[state.full.holders(full) == account])
+    held, protected = pages_for(int(rows.length[row]), page_size), int(rows.protected[row])
+    length = (held - mine.size) * page_size
+    tail = rows.full_table[row, held - mine.size : held]
+    if not np.array_equal(np.sort(tail), mine):
+        raise Refusal(
+            f"FULL page {mine.tolist()[:8]} stands in the middle of row {row} of {live.rid!r}: only its last pages can be freed",
+            request=live.id,
+            pages=Pages(mine.astype("<i4").tobytes()),
+        )
+    cursor, window_start = int(rows.cursor[row]), length - state.config.window_tokens + 1
+    if length > protected and window_start < cursor and protected < cursor:
+        raise Refusal(
+            f"{live.rid!r} could not go on from token {length}: its SWA is given back below {cursor}",
+            request=live.id,
+        )
+    return Bound(live.id, NO_PAGES, NO_PAGES, TokenCount(length), NO_PAGES, TokenCount(length))
+
+
+def check_no_row(state: State, full: Pages) -> None:
+    """Refuse to free one pool's part of pages that stand in a live row: its request's calls do that (R4)."""
+    for account in dict.fromkeys(state.full.holders(full).tolist()):
+        if _is_request(account) and account >> 3 in state.requests:
+            live = state.requests[account >> 3]
+            raise Refusal(
+                f"FULL pages of {live.rid!r} stand in its row: evict_req_swa gives their SWA back, and free both pools",
+                request=live.id,
+                pages=full,
+            )
+
+
+def free_full(state: State, full: Pages, giver: int | None, strict: bool) -> Decision[None]:
+    """giver → free: FULL pages in no row, alone (R38)."""
+    check_no_row(state, full)
+    yield from decide_pages.free_full(state, full, giver, strict)
+
+
+def free_swa(state: State, full: Pages, giver: int | None, strict: bool) -> Decision[None]:
+    """giver → free: the SWA pages of FULL pages in no row (R39)."""
+    check_no_row(state, full)
+    yield from decide_pages.free_swa(state, full, giver, strict)
+
+
+def remap(state: State, source: Pages, target: Pages) -> Decision[None]:
+    """Move the mapping between pages in no row (R91)."""
+    check_no_row(state, Pages(source + target))
+    yield from decide_pages.remap(state, source, target)
+
+
+def translate(state: State, full: Pages) -> Decision[Pages]:
+    """The SWA pages of FULL pages, each of which must have one; that one has none is recorded (R35, A7)."""
+    yield from ()
+    return decide_pages.translate(state, full, require_mapped=True)
+
+
+def flushable(state: State) -> Decision[None]:
+    """Nothing, or the refusal of a flush: with several ranks all are asked before the first is emptied (R33)."""
+    yield from ()
+    check_quiet(state)
+
+
+def clear(state: State) -> Decision[None]:
+    """Take back all that was handed out to nobody, and what is pending; an open group stays open (R48).
+
+    What the tree or a live request holds stands in the way, so that nothing is hidden (R33).
+    """
+    if state.requests:
+        raise Busy(f"{len(state.requests)} requests are live: {', '.join(sorted(state.rids)[:8])}")
+    if state.full.held[Kind.TREE]:
+        raise Busy(f"the tree holds {state.full.held[Kind.TREE]} FULL pages: reset the cache first")
+    swa = Pages(np.flatnonzero(state.swa.account == _NOBODY).astype("<i4").tobytes())
+    full = Pages(np.flatnonzero(state.full.account == _NOBODY).astype("<i4").tobytes())
+    mapped, partners = state.mapping.mapped(full)
+    lonely = np.flatnonzero((state.mapping.swa_of != 0) & ~np.isin(state.mapping.swa_of, pages_of(partners)))
+    assert len(swa) == len(partners) + 4 * lonely.size, "SWA that nobody names is mapped from somewhere"
+    was_open = state.group_open
+    if was_open:
+        yield GroupFlushed(Pages(bytes(state.full.pending)), Pages(bytes(state.swa.pending)))
+    if full:
+        yield Freed(_NOBODY, full, mapped, partners, FREE, cause=_CLEAR)
+    if lonely.size:
+        dangling = Pages(lonely.astype("<i4").tobytes())
+        yield Freed(_NOBODY, NO_PAGES, dangling, state.mapping.swa_pages(dangling), FREE, cause=_CLEAR)
+    if was_open:
+        yield GroupOpened()

@@ -1,0 +1,188 @@
+"""One rank behind the faces: the rank's cache, with the commands that a server with rows of its own needs.
+
+Rule: here a server's words become ours, slots pages and a request its number; what is decided stands in
+`decide_faces` and the deciders of the rank.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from radixledger.cache import decide_faces
+from radixledger.cache.decide_faces import Written
+from radixledger.cache.keys import namespace
+from radixledger.cache.prefix_cache import ComponentType, DecLockRefParams, Req, Slots
+from radixledger.cache.rank import RankCache
+from radixledger.cache.refusals import Refusal
+from radixledger.cache.state import Receipt
+from radixledger.journal.accounts import Account, request_account
+from radixledger.journal.moves import pages_of
+from radixledger.journal.units import ROOT, TO_ROOT, BoundaryId, NodeId, Pages, RequestId
+
+MAX_SLOT = (1 << 31) - 1
+"""Slots travel as int32 (B141)."""
+
+
+class FaceRank(RankCache):
+    """A `RankCache` that a server's faces share."""
+
+    @property
+    def dp_rank(self) -> int:
+        """The number of the rank."""
+        return self.state.opened.rank
+
+    def number_of(self, req: Req) -> RequestId | None:
+        """The number of a server's request, None while it sits in no row of this rank."""
+        row = req.req_pool_idx
+        if row is None or not 0 <= row <= self.state.rows.mask:
+            return None
+        number = int(self.state.rows.request[row])
+        live = self.state.requests.get(number)
+        return live.id if live is not None and live.rid == req.rid else None
+
+    def seated(self, req: Req) -> RequestId:
+        """The number of a server's request, which sits down in its row if it did not before.
+
+        It starts behind `last_node`, whose lock it makes its own: `cache_lock_params` is the request's receipt
+        from now on. Raises Refusal if the request and the tree do not agree.
+        """
+        number = self.number_of(req)
+        if number is not None:
+            return number
+        row = req.req_pool_idx
+        if row is None:
+            raise Refusal(f"request {req.rid!r} has no row: ReqToTokenPool.alloc hands them out")
+        node = ROOT if req.last_node is None else NodeId(req.last_node.id)
+        if req.last_node is not None and req.last_node.dp_rank != self.dp_rank:
+            raise Refusal(
+                f"request {req.rid!r} is on rank {self.dp_rank}, its node on {req.last_node.dp_rank}"
+            )
+        self._check_protected(req, node)
+        prompt = len(req.origin_input_ids) + len(req.output_ids)
+        name = namespace(extra_key=req.extra_key)
+        number = self._run(
+            decide_faces.seat(self.state, req.rid, row, prompt, node, name, _receipt(req, node))
+        )
+        req.swa_evicted_seqlen = int(self.state.rows.cursor[row])
+        self.hand_receipt(req, number)
+        return number
+
+    def _check_protected(self, req: Req, node: NodeId) -> None:
+        found = self.state.nodes.get(node)
+        if found is not None and found.end * self.state.page_size != req.cache_protected_len:
+            raise Refusal(
+                f"request {req.rid!r} protects {req.cache_protected_len} tokens, the path to its node {node} has "
+                f"{found.end * self.state.page_size}"
+            )
+
+    def hand_receipt(self, req: Req, number: RequestId) -> None:
+        """Leave the receipt of a live request with its server's object, and the boundary in its mirror (R137)."""
+        params = params_of(self.state.requests[number].receipt or Receipt(ROOT, TO_ROOT))
+        req.cache_lock_params, req.swa_uuid_for_lock = params, params.swa_uuid_for_lock
+
+    def account_of(self, req: Req | None) -> Account | None:
+        """The account of a request that is named as giver; None for nobody in particular."""
+        if req is None:
+            return None
+        number = self.number_of(req)
+        if number is None:
+            raise Refusal(f"request {req.rid!r} sits in no row of rank {self.dp_rank}, so it holds nothing")
+        return request_account(number)
+
+    # -- commands --------------------------------------------------------------------------------------------
+
+    def write(self, written: Sequence[Written]) -> None:
+        """Tell what a server wrote into rows."""
+        self._run(decide_faces.write(self.state, written))
+
+    def release(self, receipt: Receipt) -> None:
+        """Give back a lock that no request has made its own."""
+        self._run(decide_faces.release(self.state, receipt))
+
+    def give_up(self, full: Pages, giver: int | None = None) -> None:
+        """Free FULL pages with their SWA pages; a live row that ended with them is shorter then."""
+        self._run(decide_faces.give_up(self.state, full, giver, self.strict))
+
+    def free_full(self, full: Pages, giver: int | None = None) -> None:
+        """Free FULL pages in no row, alone."""
+        self._run(decide_faces.free_full(self.state, full, giver, self.strict))
+
+    def free_swa(self, full: Pages, giver: int | None = None) -> None:
+        """Free the SWA pages of FULL pages in no row."""
+        self._run(decide_faces.free_swa(self.state, full, giver, self.strict))
+
+    def remap(self, source: Pages, target: Pages) -> None:
+        """Move mapping and SWA pages between FULL pages in no row."""
+        self._run(decide_faces.remap(self.state, source, target))
+
+    def translate_recorded(self, full: Pages) -> Pages:
+        """The SWA pages of FULL pages; a missing one is refused, and that is recorded."""
+        return self._run(decide_faces.translate(self.state, full))
+
+    def check_flush(self) -> None:
+        """Refuse, as a flush would, if anything but the tree holds pages or a lock (R33)."""
+        self._run(decide_faces.flushable(self.state))
+
+    def clear(self) -> None:
+        """Take back what was handed out to nobody, and what is pending."""
+        self._run(decide_faces.clear(self.state))
+
+    def row_slots(self, number: RequestId, start: int, stop: int) -> Slots:
+        """The FULL slots of tokens [start, stop) of a request's row."""
+        page_size = self.state.page_size
+        tokens = np.arange(start, stop, dtype=np.int32)
+        pages = self.state.rows.full_table[self.state.row_of(number)].take(tokens // page_size)
+        slots: Slots = pages * np.int32(page_size) + tokens % np.int32(page_size)
+        return slots
+
+
+def rank_of(ranks: Sequence[FaceRank], dp_rank: int | None) -> FaceRank:
+    """The rank that a call names; without a name it must be the only one (A29). Raises ValueError."""
+    if dp_rank is None:
+        if len(ranks) > 1:
+            raise ValueError(f"dp_rank is not given, and there are {len(ranks)} ranks (R98)")
+        return ranks[0]
+    if not 0 <= dp_rank < len(ranks):
+        raise ValueError(f"dp_rank {dp_rank} is not one of {len(ranks)} ranks")
+    return ranks[dp_rank]
+
+
+def params_of(receipt: Receipt) -> DecLockRefParams:
+    """A receipt as the server keeps it."""
+    from_swa = {ComponentType.SWA: list(receipt.skipped)} if receipt.skipped else {}
+    return DecLockRefParams(int(receipt.boundary) or None, from_swa)
+
+
+def _receipt(req: Req, node: NodeId) -> Receipt:
+    """The receipt that a request brings along: its parameters, or their older mirror."""
+    params = req.cache_lock_params
+    boundary = req.swa_uuid_for_lock if params is None else params.swa_uuid_for_lock
+    return Receipt(node, BoundaryId(boundary or TO_ROOT))
+
+
+def as_slots(values: ArrayLike) -> NDArray[np.int64]:
+    """Token slots as int64 [n]; raises ValueError for anything but a flat list of integers that fit int32 (B141)."""
+    slots = np.asarray(values)
+    if slots.size == 0:
+        return np.zeros(0, np.int64)
+    if slots.ndim != 1 or slots.dtype.kind not in "iu":
+        raise ValueError(f"slots are a flat array of integers, not {slots.dtype} of shape {slots.shape}")
+    if int(slots.max()) > MAX_SLOT or int(slots.min()) < -1:
+        raise ValueError(f"slots reach from {slots.min()} to {slots.max()}; a pool ends at {MAX_SLOT}")
+    return slots.astype(np.int64)
+
+
+def pages_of_slots(values: ArrayLike, page_size: int) -> Pages:
+    """The pages that token slots lie in, each once, in order of mention; one slot stands for its page (B01)."""
+    pages = as_slots(values) // page_size
+    _, first = np.unique(pages, return_index=True)
+    return Pages(pages[np.sort(first)].astype("<i4").tobytes())
+
+
+def slots_of_pages(pages: Pages, page_size: int) -> Slots:
+    """All token slots of pages, in order, int32 [n * page_size]."""
+    firsts: Slots = pages_of(pages).astype(np.int32) * page_size
+    offsets: Slots = np.arange(page_size, dtype=np.int32)
+    slots: Slots = np.add.outer(firsts, offsets).ravel()
+    return slots

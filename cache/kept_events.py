@@ -1,0 +1,59 @@
+"""A journal that also keeps its events in memory, for a server that follows them itself.
+
+Rule: only what a whole command decided is handed on, and only once.
+"""
+
+from radixledger.cache.prefix_cache import TakenEvent
+from radixledger.cache.rank import Recorder
+from radixledger.journal.events import AnyEvent, Opened
+from radixledger.journal.units import Seq
+
+
+class KeptEvents:
+    """A `Recorder` over another one, or over none."""
+
+    def __init__(self, opened: Opened, journal: Recorder | None) -> None:
+        self.opened = opened
+        self._journal = journal
+        self._seq = 1
+        self._whole: list[AnyEvent] = [opened]
+        self._command: list[AnyEvent] = []
+
+    def append(self, event: AnyEvent, /) -> None:
+        """Take one event into the command being decided."""
+        if self._journal is not None:
+            self._journal.append(event)
+        self._command.append(event)
+
+    def end_command(self) -> None:
+        """Its events are facts from now on."""
+        if self._journal is not None:
+            self._journal.end_command()
+        self._whole += self._command
+        self._command = []
+
+    def end_step(self, step: int) -> None:
+        """What is recorded must be safe before a device step."""
+        if self._journal is not None:
+            self._journal.end_step(step)
+
+    def drop_command(self) -> None:
+        """A command failed half-way: none of it happened."""
+        self._command = []
+        drop = getattr(self._journal, "drop_command", None)
+        if drop is not None:
+            drop()
+
+    def close(self) -> None:
+        """Let the other journal go."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def take(self) -> list[TakenEvent]:
+        """What happened since the last call, with its sequence numbers."""
+        taken = [
+            TakenEvent(self.opened.rank, Seq(self._seq + at), event) for at, event in enumerate(self._whole)
+        ]
+        self._seq += len(taken)
+        self._whole = []
+        return taken

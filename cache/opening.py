@@ -1,0 +1,57 @@
+"""The first event of each rank's journal, from the sizes that a server gives.
+
+Rule: a server counts slots over all ranks, a rank counts pages of its own; the step from one to the other stands
+here and nowhere else.
+"""
+
+from radixledger.cache.window import pages_for
+from radixledger.journal.events import Config, Opened
+from radixledger.journal.units import Rank, TokenCount
+
+
+def opened_ranks(
+    size: int,
+    size_swa: int,
+    page_size: int,
+    dp_size: int,
+    *,
+    sliding_window_size: int,
+    rows: int = 1,
+    max_context_len: int = 1,
+    run: str = "",
+) -> list[Opened]:
+    """One `Opened` per rank of `dp_size`, for pools of `size` and `size_swa` slots over all ranks together.
+
+    rows, max_context_len: as `ReqToTokenPool` has them. Journals that are opened with these events can be handed to
+    `SWATokenToKVPoolAllocator`. Raises ValueError for sizes that make no page.
+    """
+    for name, value in (("page_size", page_size), ("dp_size", dp_size)):
+        if value < 1:
+            raise ValueError(f"{name} is {value}; it is at least 1")
+    for name, value in (("size", size), ("size_swa", size_swa)):
+        if value // dp_size < page_size:
+            raise ValueError(
+                f"{name} of {value} slots makes no page of {page_size} for each of {dp_size} ranks"
+            )
+    config = Config(
+        page_size=page_size,
+        full_pages=size // dp_size // page_size,
+        swa_pages=size_swa // dp_size // page_size,
+        window_tokens=sliding_window_size,
+        rows=1 << (rows - 1).bit_length(),
+        context_pages=pages_for(max_context_len, page_size),
+    )
+    return [
+        Opened(
+            run=run,
+            rank=Rank(rank),
+            ranks=dp_size,
+            epoch=0,
+            route="unified",
+            config=config,
+            window_need=TokenCount(sliding_window_size),
+            stride=4 * page_size,
+            redaction="plain",
+        )
+        for rank in range(dp_size)
+    ]

@@ -1,0 +1,115 @@
+"""The tree as a server sees it: opaque handles of nodes, and a drawing.
+
+Rule: a handle reads the state when it is asked and holds nothing of it but the node's number; numbers are never used
+twice, so a handle of a removed node says that the node is gone, and never shows another.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from radixledger.cache.evolve_requests import path_pages
+from radixledger.cache.face_rank import FaceRank, slots_of_pages
+from radixledger.cache.prefix_cache import ComponentType, RadixKey, Slots
+from radixledger.cache.state import Node
+from radixledger.journal.units import NodeId
+
+
+class ComponentData(NamedTuple):
+    """What a node has of one component: its slots, None for a tombstone, and how many receipts lock it."""
+
+    value: Slots | None
+    lock_ref: int
+
+
+class TreeNode:
+    """A handle of one node of one rank. Two handles of the same node are equal."""
+
+    __slots__ = ("_rank", "id")
+
+    def __init__(self, rank: FaceRank, node: int) -> None:
+        self._rank = rank
+        self.id = NodeId(node)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TreeNode) and other.id == self.id and other.dp_rank == self.dp_rank
+
+    def __hash__(self) -> int:
+        return hash((self.dp_rank, self.id))
+
+    def __repr__(self) -> str:
+        return f"TreeNode(dp_rank={self.dp_rank}, id={self.id})"
+
+    @property
+    def dp_rank(self) -> int:
+        """The rank whose tree this is."""
+        return self._rank.dp_rank
+
+    @property
+    def parent(self) -> "TreeNode | None":
+        """The node above; None for the root."""
+        parent = self._node().parent
+        return None if parent is None else TreeNode(self._rank, parent.id)
+
+    @property
+    def children(self) -> "list[TreeNode]":
+        """The nodes below, in no particular order."""
+        return [TreeNode(self._rank, child.id) for child in (self._node().children or {}).values()]
+
+    @property
+    def key(self) -> RadixKey:
+        """The tokens of this node's edge; its namespace is the path's and not told."""
+        tokens = np.frombuffer(self._node().key, "<i4").astype(np.int32)
+        return RadixKey(tokens, None, self.dp_rank)
+
+    @property
+    def path_slots(self) -> Slots:
+        """The FULL slots from the root to this node, int32 [n]."""
+        return slots_of_pages(path_pages(self._node()), self._rank.state.page_size)
+
+    @property
+    def component_data(self) -> dict[ComponentType, ComponentData]:
+        """What the node has of each component, copies; the root is locked for ever (R70)."""
+        node, page_size = self._node(), self._rank.state.page_size
+        swa = slots_of_pages(node.swa, page_size) if node.swa or node.parent is None else None
+        root = int(node.parent is None)
+        return {
+            ComponentType.FULL: ComponentData(
+                slots_of_pages(node.full, page_size), root + sum(each.anchors for each in _below(node))
+            ),
+            ComponentType.SWA: ComponentData(swa, root + node.swa_locks),
+        }
+
+    def _node(self) -> Node:
+        node = self._rank.state.nodes.get(self.id)
+        if node is None:
+            raise LookupError(f"node {self.id} of rank {self.dp_rank} has left the tree")
+        return node
+
+
+def _below(node: Node) -> Iterator[Node]:
+    """A node and all nodes under it; never recursive (B139)."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield node
+        if node.children:
+            stack.extend(node.children.values())
+
+
+def drawn(rank: FaceRank) -> str:
+    """One rank's tree, a line per node, children under their parent."""
+    page_size = rank.state.page_size
+    lines = [f"rank {rank.dp_rank}: {len(rank.state.nodes) - 1} nodes"]
+    stack = [(rank.state.root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if node.parent is not None:
+            window = "live" if node.swa else "tombstone"
+            locks = f", FULL locked, {node.swa_locks} window locks" if node.holds else ""
+            tokens = f"[{(node.end - node.pages) * page_size}, {node.end * page_size})"
+            lines.append(f"{'  ' * min(depth, 40)}node {node.id} {tokens} {window}{locks}")
+        children = (node.children or {}).values()
+        stack.extend((child, depth + 1) for child in sorted(children, key=lambda each: -each.id))
+    return "\n".join(lines)

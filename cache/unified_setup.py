@@ -1,0 +1,56 @@
+"""What a unified cache may be built with: every check stands before anything exists (R14).
+
+Rule: nothing is guessed and nothing falls back: what this cache does not serve is refused with its name.
+"""
+
+from collections.abc import Sequence
+
+from radixledger.cache.config import BadConfig
+from radixledger.cache.prefix_cache import CacheInitParams, ComponentType
+
+SERVED = (ComponentType.FULL, ComponentType.SWA)
+
+
+def checked_window(
+    params: CacheInitParams | None,
+    *,
+    req_to_token_pool: object,
+    token_to_kv_pool_allocator: object,
+    page_size: int,
+    is_eagle: bool,
+    tree_components: Sequence[ComponentType],
+    enable_recurrent_extra_buffer: bool,
+    recurrent_track_interval: int | None,
+) -> int:
+    """The sliding window, in tokens, of a cache that may be built so; raises BadConfig, naming the field (R56-R58)."""
+    if tuple(tree_components) != SERVED:
+        names = ", ".join(ComponentType(component).name for component in tree_components)
+        raise BadConfig("tree_components", f"({names}) is not served here; (FULL, SWA) is")
+    for field, asked in (
+        ("is_eagle", is_eagle),
+        ("enable_recurrent_extra_buffer", enable_recurrent_extra_buffer),
+        ("recurrent_track_interval", recurrent_track_interval is not None),
+    ):
+        if asked:
+            raise BadConfig(field, "is not served together with (FULL, SWA) (R10, R11)")
+    if params is None:
+        raise BadConfig("component_init_params", "every component needs them, None was given (R56)")
+    for field, ours in (
+        ("req_to_token_pool", req_to_token_pool),
+        ("token_to_kv_pool_allocator", token_to_kv_pool_allocator),
+    ):
+        if getattr(params, field) is not ours:
+            raise BadConfig(field, "the component's is not the cache's (R58)")
+    for field, value in (
+        ("page_size", page_size),
+        ("is_eagle", is_eagle),
+        ("enable_recurrent_extra_buffer", enable_recurrent_extra_buffer),
+        ("recurrent_track_interval", recurrent_track_interval),
+    ):
+        told = getattr(params, field)
+        if told != value:
+            raise BadConfig(field, f"the component says {told}, the cache {value} (R58)")
+    window = params.sliding_window_size
+    if window is None or window <= 0:
+        raise BadConfig("sliding_window_size", f"{window}; SWA needs a positive window (R57)")
+    return window
