@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.invariants import broken_laws
-from radixledger.journal.accounts import FREE
+from radixledger.journal.accounts import FREE, Kind
 from radixledger.journal.events import AnyEvent, Config, Opened
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.tools.serve.capacity import Capacity
 from radixledger.tools.serve.engine import Engine, Outcome, RankServer, StepRunner, VirtualClock
 from radixledger.tools.serve.requests import Request, Result
-from radixledger.tools.serve.scheduler import Policy, Scheduler
+from radixledger.tools.serve.scheduler import Job, Policy, Scheduler
 from radixledger.tools.serve.served_rank import ServedRank
 
 from .fake_runner import VOCAB, FakeRunner
@@ -127,6 +127,28 @@ class House:
             assert state.full_protected == state.swa_protected == 0
             assert state.full.available + state.full_evictable == self.config.full_pages
             assert state.swa.available + state.swa_evictable == self.config.swa_pages
+
+
+class Desk:
+    """One rank, step by step: `tick` until something is to be looked at."""
+
+    def __init__(self, **sizes: int) -> None:
+        self.house = House(**sizes)  # type: ignore[arg-type]
+        self.state = self.house.caches[0].state
+        self.scheduler = self.house.engine.ranks[0].scheduler
+
+    def submit(self, rid: str, prompt: list[int], count: int = 4) -> Job:
+        self.house.engine.submit(0, ask(rid, prompt, count))
+        return next(job for job in self.scheduler.waiting if job.request.rid == rid)
+
+    def tick(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.house.engine.step()
+
+    def accounts(self) -> tuple[int, int, int]:
+        """FULL pages that are free, the tree's, and requests'."""
+        held = self.state.full.held
+        return held[Kind.FREE], held[Kind.TREE], held[Kind.REQUEST]
 
 
 def fake_runner(config: Config, cache: ServedRank) -> FakeRunner:

@@ -7,26 +7,22 @@ given up too early.
 import numpy as np
 import pytest
 
-from radixledger.journal.accounts import Kind
 from radixledger.journal.events import (
     Aborted,
-    Admitted,
     Evicted,
     Finished,
     Freed,
     Locked,
     Reclaimed,
     Repointed,
-    Retracted,
-    Tombstoned,
     Unlocked,
 )
 from radixledger.tools.serve.engine import RankServer
-from radixledger.tools.serve.scheduler import Job, Scheduler
+from radixledger.tools.serve.scheduler import Scheduler
 from radixledger.tools.serve.served_rank import Served, ServedRank
 
 from .fake_runner import FakeRunner, dense_ids
-from .house import House, ask, prompt_of
+from .house import Desk, House, ask, prompt_of
 
 A = prompt_of(7, 64)
 X = prompt_of(8, 64)
@@ -40,28 +36,6 @@ def batches(house: House) -> list[list[tuple[int, int]]]:
 
 def names(house: House) -> list[str]:
     return [type(event).__name__ for event in house.journals[0].events]
-
-
-class Desk:
-    """One rank, step by step: `tick` until something is to be looked at."""
-
-    def __init__(self, **sizes: int) -> None:
-        self.house = House(**sizes)  # type: ignore[arg-type]
-        self.state = self.house.caches[0].state
-        self.scheduler = self.house.engine.ranks[0].scheduler
-
-    def submit(self, rid: str, prompt: list[int], count: int = 4) -> Job:
-        self.house.engine.submit(0, ask(rid, prompt, count))
-        return next(job for job in self.scheduler.waiting if job.request.rid == rid)
-
-    def tick(self, count: int = 1) -> None:
-        for _ in range(count):
-            self.house.engine.step()
-
-    def accounts(self) -> tuple[int, int, int]:
-        """FULL pages that are free, the tree's, and requests'."""
-        held = self.state.full.held
-        return held[Kind.FREE], held[Kind.TREE], held[Kind.REQUEST]
 
 
 # -- what a step holds -------------------------------------------------------------------------------------------
@@ -247,112 +221,6 @@ def test_a_request_that_ends_with_the_token_that_would_abort_it_has_ended_well()
     same, later = house.serve(ask("a", A[:9], 3, abort_after=3), ask("b", X[:9], 3, abort_after=4))
     assert (same.finish_reason, later.finish_reason) == ("length", "length")
     assert len(house.journals[0].of(Finished)) == 2
-
-
-def test_a_retracted_request_that_is_aborted_while_it_waits_holds_nothing() -> None:
-    """B25: it was running, so it had pages and a lock; in the queue it has none."""
-    desk = pressed()
-    waiting = desk.scheduler.waiting[0]
-    assert waiting.retractions == 1
-    desk.house.engine.abort(waiting.request.rid)
-    assert waiting.outputs > 0
-    assert waiting.result().output_ids == dense_ids(waiting.request.input_ids, waiting.outputs, 8)
-    for _ in desk.house.engine.serve([]):
-        pass
-    desk.house.check_idle()
-
-
-# -- pressure ----------------------------------------------------------------------------------------------------------
-
-
-def pressed() -> Desk:
-    """Two requests that grow until one has to yield, stopped right after it did."""
-    desk = Desk(page_size=4, full_pages=12, swa_pages=12, chunk_tokens=16)
-    desk.submit("elder", A[:8], 24)
-    desk.house.engine.submit(1, ask("younger", X[:8], 24))
-    while not desk.house.journals[0].of(Retracted):
-        desk.tick()
-    return desk
-
-
-def test_the_youngest_yields_keeps_its_output_and_goes_on_later() -> None:
-    """B18, B30, R140: it is admitted again with prompt and output as its prompt, and its ids do not change."""
-    house = House(page_size=4, full_pages=12, swa_pages=12, chunk_tokens=16)
-    results = house.serve(ask("elder", A[:8], 24), ask("younger", X[:8], 24))
-    assert [result.output_ids for result in results] == [dense_ids(p[:8], 24, 8) for p in (A, X)]
-    (retracted,) = house.journals[0].of(Retracted)
-    admitted = [event for event in house.journals[0].of(Admitted) if event.rid == "younger"]
-    assert [event.request == retracted.request for event in admitted] == [True, False]
-    assert admitted[1].prompt > admitted[0].prompt == 8
-    house.check_idle()
-
-
-def test_a_retraction_releases_the_lock_before_the_request_is_over() -> None:
-    """R140, as the order of events."""
-    told = [name for name in names(pressed().house) if name in {"Unlocked", "Retracted"}]
-    assert told[:2] == ["Unlocked", "Retracted"]
-
-
-def test_a_retraction_counts_the_first_hit_and_not_what_it_finds_later() -> None:
-    house = House(page_size=4, full_pages=12, swa_pages=12, chunk_tokens=16)
-    results = house.serve(ask("elder", A[:8], 24), ask("younger", X[:8], 24))
-    assert [result.cached_tokens for result in results] == [0, 0]
-    again = [event.prefix for event in house.journals[0].of(Admitted)]
-    assert again == [0, 0, 8]
-
-
-def test_swa_need_is_met_with_swa_pages_and_full_need_with_full_pages() -> None:
-    """B112: while FULL is plenty, windows are taken and no leaf is lost that anybody could still start from."""
-    house = House(page_size=4, full_pages=64, swa_pages=14, window_tokens=8, chunk_tokens=64)
-    house.serve(*(ask(f"r{i}", [*A[:16], *prompt_of(i, 16)], 1, at=9 * i) for i in range(4)))
-    assert all(event.asked_full == 0 for event in house.journals[0].of(Evicted))
-    assert house.journals[0].of(Tombstoned)
-
-
-@pytest.mark.parametrize(("fresh", "at_once"), [(6, True), (7, False)])
-def test_a_prefix_that_a_request_would_shield_is_not_counted_as_room(fresh: int, at_once: bool) -> None:
-    """B114: 8 pages are free, one is owed to who runs; 10 more could be evicted, but they are the prefix itself."""
-    desk = Desk(page_size=1, full_pages=20, swa_pages=40, window_tokens=4, chunk_tokens=64)
-    desk.house.serve(ask("a", A[:10], 1))
-    desk.submit("busy", X[:1], 10)
-    desk.tick()
-    job = desk.submit("b", [*A[:10], *X[20 : 20 + fresh]], 1)
-    desk.tick()
-    assert (job.cached_tokens is not None) is at_once
-    for _ in desk.house.engine.serve([]):
-        pass
-    assert job.output_ids == dense_ids(job.request.input_ids, 1, 4)
-
-
-def test_alone_the_prefix_and_the_rest_may_fill_the_pool() -> None:
-    """B114, to the page: 10 cached and 6 fresh tokens in a pool of 16."""
-    house = House(page_size=1, full_pages=16, swa_pages=40, window_tokens=4, chunk_tokens=64)
-    house.serve(ask("a", A[:10], 1))
-    over, exact = house.serve(ask("b", [*A[:10], *X[:7]], 1), ask("c", [*A[:10], *X[:6]], 1))
-    assert (over.finish_reason, exact.finish_reason, exact.cached_tokens) == ("refused", "length", 10)
-    assert house.journals[0].of(Evicted) == []
-
-
-def test_who_waits_for_a_window_begins_as_soon_as_it_has_moved() -> None:
-    """B117: SWA given back in the middle of a long answer lets the next one in, long before the answer ends."""
-    house = House(page_size=4, full_pages=64, swa_pages=9, window_tokens=4, chunk_tokens=16)
-    house.serve(ask("long", A[:16], 60), ask("next", X[:16], 1, at=2))
-    events = house.journals[0].events
-    ends = [event.request for event in events if isinstance(event, Finished)]
-    begins = [event.request for event in events if isinstance(event, Admitted)]
-    assert ends == [begins[1], begins[0]]
-
-
-def test_the_eldest_goes_on_frugally_when_its_own_prefix_stands_in_its_way() -> None:
-    """A hit at the end of a long node shields 5 of 6 pages; alone, a request gives that up and computes anew."""
-    desk = Desk(page_size=4, full_pages=40, swa_pages=6, window_tokens=4, chunk_tokens=32)
-    desk.house.serve(ask("a", A[:24], 1))
-    job = desk.submit("b", [*A[:20], *X[:3]], 12)
-    for _ in desk.house.engine.serve([]):
-        pass
-    assert job.output_ids == dense_ids(job.request.input_ids, 12, 4)
-    assert (job.frugal, job.retractions, job.cached_tokens) == (True, 1, 20)
-    desk.house.check_idle()
 
 
 # -- capabilities -----------------------------------------------------------------------------------------------------
