@@ -1,0 +1,113 @@
+"""`radixledger bench`: measure this machine and print our figures beside the bars they are held to.
+
+Rule: nothing is hidden. A figure that misses its bar is printed as missed, and the exit code is 0 either way:
+a benchmark informs, the tests judge.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from radixledger.journal.writer import Policy
+from radixledger.tools.bench.bed import Bed
+from radixledger.tools.bench.harness import Figure, Machine, machine
+from radixledger.tools.bench.journals import journal_figures
+from radixledger.tools.bench.operations import OPERATIONS
+from radixledger.tools.bench.systems import system_figures
+from radixledger.tools.console import (
+    USAGE,
+    CommandFailure,
+    examples,
+    json_flag,
+    print_facts,
+    print_json,
+    print_table,
+    progress,
+)
+
+Part = Callable[[Path, bool], Iterator[Figure]]
+
+
+def _operations(policy: Policy) -> Part:
+    def figures(folder: Path, quick: bool) -> Iterator[Figure]:
+        for measure in OPERATIONS:
+            yield from measure(Bed(folder, policy), quick)
+
+    return figures
+
+
+PARTS: dict[str, Part] = {
+    "operations": _operations(Policy.STEP),
+    "operations-committed": _operations(Policy.OPERATION),
+    "journal": journal_figures,
+    "system": system_figures,
+}
+
+
+@click.command(
+    epilog=examples(
+        "radixledger bench", "radixledger bench operations --quick", "radixledger bench journal --json"
+    )
+)
+@click.argument("parts", nargs=-1, metavar="[operations|operations-committed|journal|system]...")
+@click.option("--quick", is_flag=True, help="Smaller sizes, a smoke test: the figures mean less.")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where journals are written.  [default: a temporary folder]",
+)
+@json_flag
+def command(parts: tuple[str, ...], quick: bool, folder: Path | None, as_json: bool) -> None:
+    """Measure operations, journal and whole workloads on this machine, beside their bars."""
+    unknown = [part for part in parts if part not in PARTS]
+    if unknown:
+        raise CommandFailure(f"there is no part {', '.join(unknown)}; parts are {', '.join(PARTS)}", USAGE)
+    with TemporaryDirectory(prefix="radixledger-bench-", dir=folder) as scratch:
+        place = Path(scratch)
+        here = machine(place)
+        figures: list[Figure] = []
+        with progress("measuring", None) as advance:
+            for part in parts or PARTS:
+                for figure in PARTS[part](place, quick):
+                    figures.append(figure)
+                    advance(1)
+    if as_json:
+        print_json(
+            {"machine": here._asdict(), "quick": quick, "figures": [_json(figure) for figure in figures]}
+        )
+    else:
+        _print(here, figures)
+
+
+def _json(figure: Figure) -> dict[str, object]:
+    return {**figure._asdict(), "meets": figure.meets}
+
+
+def _print(here: Machine, figures: list[Figure]) -> None:
+    print_facts(
+        {
+            "processor": f"{here.processor}, {here.cores} cores",
+            "python": here.python,
+            "memcmp of 64 KiB": f"{here.memcmp_64k_us:.2f} us",
+            "write of 200 bytes": f"{here.write_200_us:.2f} us",
+        },
+        title="machine",
+    )
+    for topic in dict.fromkeys(figure.topic for figure in figures):
+        rows = [_row(figure) for figure in figures if figure.topic == topic]
+        print_table(["what", "measured", "bar", "met", "least"], rows, title=f"\\n{topic}")
+
+
+def _row(figure: Figure) -> list[object]:
+    unit = f" {figure.unit}" if figure.unit else ""
+    sign = "≥" if figure.more else "≤"
+    bar = f"{sign} {_number(figure.bar)}{unit}" if figure.bar is not None else ""
+    met = {True: "yes", False: "no", None: ""}[figure.meets]
+    least = f"{_number(figure.floor)}{unit}" if figure.floor is not None else figure.note
+    return [figure.name, f"{_number(figure.value)}{unit}", bar, met, least]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
