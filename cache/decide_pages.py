@@ -21,7 +21,16 @@ from radixledger.cache.refusals import (
     Unmapped,
 )
 from radixledger.cache.state import State
-from radixledger.journal.accounts import FREE, PENDING, Account, Kind, Pool, kind_of, request_account
+from radixledger.journal.accounts import (
+    FREE,
+    PENDING,
+    Account,
+    Kind,
+    Pool,
+    describe,
+    kind_of,
+    request_account,
+)
 from radixledger.journal.causes import Cause, Operation, Site, cause
 from radixledger.journal.events import (
     Allocated,
@@ -97,10 +106,19 @@ def bind(state: State, request: RequestId, full: Pages) -> Decision[None]:
 
 
 def free(
-    state: State, full: Pages, giver: int | None, strict: bool = True, why: Cause = _COMPOSITE
+    state: State,
+    full: Pages,
+    giver: int | None,
+    strict: bool = True,
+    why: Cause = _COMPOSITE,
+    *,
+    in_rows: bool = False,
 ) -> Decision[None]:
-    """giver → free: FULL pages and the SWA pages they are mapped to (R41). Repeats in one call or group are no-ops (R42)."""
-    illegal, lots = _lots(state, state.full, full, giver)
+    """giver → free: FULL pages and the SWA pages they are mapped to (R41). Repeats in one call or group are no-ops (R42).
+
+    in_rows: the caller takes the pages out of live rows too; else a page that stands in one is refused (R4, B12).
+    """
+    illegal, lots = _lots(state, state.full, full, giver, in_rows)
     if strict and illegal:
         raise illegal[0]
     to = destination(state)
@@ -160,12 +178,20 @@ def free_swa(state: State, full: Pages, giver: int | None, strict: bool = True) 
 
 
 def remap(state: State, source: Pages, target: Pages) -> Decision[None]:
-    """Move the mapping, and with it the SWA pages, from FULL pages `source` to `target` (R91)."""
-    if len(source) != len(target):
+    """Move the mapping, and with it the SWA pages, from FULL pages `source` to `target` (R91); none of either is the
+    tree's, free, or in a live row.
+    """
+    pages = Pages(source + target)
+    _check_known(state.full, pages)
+    if len(source) != len(target) or state.full.repeats(places_of(pages)):
         raise Refusal(
-            f"{len(source) // 4} source pages cannot give their mapping to {len(target) // 4}", pages=source
+            f"{len(source) // 4} source pages cannot give their mapping to {len(target) // 4}, or one is named twice",
+            pages=source,
         )
-    _check_known(state.full, Pages(source + target))
+    for account in dict.fromkeys(state.full.holders(pages).tolist()):
+        if account & 7 != _REQUEST:
+            raise Refusal(f"FULL pages of {describe(account)} keep their mapping", pages=pages)
+        _check_row(state, state.full, pages, account)
     mapped, swa = state.mapping.mapped(source)
     if mapped != source:
         missing = pages_of(source)[pages_of(state.mapping.swa_pages(source)) == 0]
@@ -240,7 +266,7 @@ def _check_known(book: PoolBook, pages: Pages) -> None:
 
 
 def _lots(
-    state: State, book: PoolBook, pages: Pages, giver: int | None
+    state: State, book: PoolBook, pages: Pages, giver: int | None, in_rows: bool = False
 ) -> tuple[list[OwnershipError], list[tuple[int, Pages]]]:
     """Sort pages by who may give them up; what nobody may is told as refusals, one per wrong account."""
     if len(pages) == 4:
@@ -248,6 +274,7 @@ def _lots(
         if page <= book.capacity:
             account = book.account_at[page]
             if account & 7 == _REQUEST and (giver is None or giver == account):
+                _check_row(state, book, pages, account, in_rows)
                 return [], [(account, pages)]
     _check_known(book, pages)
     pages = _unique(book, pages)
@@ -255,6 +282,7 @@ def _lots(
     holders = book.account.take(places_of(pages))
     first = int(holders[0]) if holders.size else 0
     if first & 7 == _REQUEST and (giver is None or giver == first) and (holders == first).all():
+        _check_row(state, book, pages, first, in_rows)
         return [], [(first, pages)]
     lots: list[tuple[int, Pages]] = []
     illegal: list[OwnershipError] = []
@@ -263,10 +291,21 @@ def _lots(
         if account == PENDING and state.group_open:
             continue
         if account & 7 == Kind.REQUEST and (giver is None or giver == account):
+            _check_row(state, book, lot, account, in_rows)
             lots.append((account, lot))
         else:
             illegal.append(_misowned(book, lot, giver, account))
     return illegal, lots
+
+
+def _check_row(state: State, book: PoolBook, pages: Pages, account: int, in_rows: bool = False) -> None:
+    """Refuse to take pages out of the row of a live request behind its back: it would give them up again (R4, B12)."""
+    if not in_rows and account >> 3 in state.requests:
+        raise Busy(
+            f"{book.pool.name} page {pages_of(pages).tolist()[:8]} stands in the row of request {account >> 3}, which is live: "
+            "it goes with reclaim, finish, retract or abort",
+            request=account >> 3, pool=book.pool, pages=pages, found=account,
+        )  # fmt: skip
 
 
 def _misowned(book: PoolBook, pages: Pages, giver: int | None, found: int) -> OwnershipError:

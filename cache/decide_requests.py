@@ -169,6 +169,12 @@ def reclaim(state: State, request: int, pre: int, in_flight: int = 0) -> Decisio
     the device may still read below `pre` (R151, A28).
     """
     live = live_request(state, request)
+    length = int(state.rows.length[live.row])
+    if in_flight < 0 or pre > length:
+        raise Refusal(
+            f"request {request} has {length} tokens; its window ends at {pre} with {in_flight} in flight",
+            request=live.id,
+        )
     yield from _reclaim(state, live, pre, in_flight)
     return TokenCount(int(state.rows.cursor[live.row]))
 

@@ -1,0 +1,188 @@
+"""A play: every command of a rank at random, by what Hypothesis draws or by what a seed rolls.
+
+What a command may be called with is chosen in `play_requests` and `play_pages` by what the model says is there: mostly
+lawful things; some of each kind are not, and must be refused. Pools are so small that shortage, eviction, tombstones
+and heals are daily bread. Rule: a choice is a number from `Chance`, nothing else, so that Hypothesis can shrink a play
+and a seed can repeat it.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from radixledger.cache.state import Receipt
+from radixledger.journal.events import AnyEvent, Config, Opened
+from radixledger.journal.units import Pages, Rank, TokenCount
+
+from .model_tree import Lock, Shape
+from .witnesses import Witnesses
+
+T = TypeVar("T")
+
+
+class Chance(Protocol):
+    """Where choices come from; small numbers are the tame ones."""
+
+    def number(self, least: int, most: int, /) -> int:
+        """One of least, ..., most."""
+        ...
+
+
+@dataclass
+class Dice:
+    """Choices by seed."""
+
+    rolls: random.Random
+
+    def number(self, least: int, most: int, /) -> int:
+        return self.rolls.randint(least, most)
+
+
+def one_of(chance: Chance, things: Sequence[T]) -> T:
+    return things[chance.number(0, len(things) - 1)]
+
+
+def rarely(chance: Chance, percent: int) -> bool:
+    return chance.number(0, 99) >= 100 - percent
+
+
+def some(chance: Chance, things: Sequence[T], most: int) -> list[T]:
+    """Between one and `most` of the things, neighbours in their order; none of none."""
+    if not things:
+        return []
+    first, count = chance.number(0, len(things) - 1), chance.number(1, min(most, len(things)))
+    return [things[(first + at) % len(things)] for at in range(count)]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One configuration under which everything must hold."""
+
+    shape: Shape
+    ranks: int = 1
+    strict: bool = True
+
+
+SETTINGS = {
+    "page 1, window 4": Setting(Shape(1, 4, 40, 24, row_pages=16)),
+    "page 1, window 1, tight": Setting(Shape(1, 1, 24, 12, row_pages=12, formula="tight")),
+    "page 4, window 3": Setting(Shape(4, 3, 24, 12)),
+    "page 4, window 4, tight, materialise": Setting(Shape(4, 4, 24, 14, formula="tight", leaf="materialise")),
+    "page 4, window 5": Setting(Shape(4, 5, 26, 18)),
+    "page 4, window 14, materialise": Setting(Shape(4, 14, 32, 26, leaf="materialise")),
+    "page 4, window 6, tight, two ranks": Setting(Shape(4, 6, 24, 16, formula="tight"), ranks=2),
+    "page 16, window 40, going on": Setting(Shape(16, 40, 30, 22), strict=False),
+    "page 128, window 200, tight": Setting(Shape(128, 200, 26, 18, formula="tight")),
+    "page 128, window 128, two ranks": Setting(Shape(128, 128, 24, 14), ranks=2),
+    "page 256, window 100": Setting(Shape(256, 100, 24, 12)),
+    "page 256, window 700, tight, materialise, going on": Setting(
+        Shape(256, 700, 30, 24, formula="tight", leaf="materialise"), strict=False
+    ),
+}
+"""W < P, W = P, W > P; W mod P neither 0 nor P - 1 in five of them (R274); pools of a few rows."""
+
+LETTERS = "aAb"
+"""Contents of pages; `A` differs from `a` in its last token only."""
+
+
+def opened(shape: Shape, rank: int = 0, ranks: int = 1) -> Opened:
+    """The first event of a rank's journal."""
+    config = Config(
+        shape.page,
+        shape.full,
+        shape.swa,
+        shape.window,
+        shape.rows,
+        shape.row_pages,
+        shape.formula,
+        shape.leaf,
+    )
+    return Opened(
+        run="machine", rank=Rank(rank), ranks=ranks, epoch=1, route="unified", config=config,
+        window_need=TokenCount(shape.window), stride=4 * shape.page, redaction="plain",
+    )  # fmt: skip
+
+
+def packed(pages: Sequence[int]) -> Pages:
+    return Pages(np.array(pages, "<i4").tobytes())
+
+
+@dataclass(eq=False)
+class Player:
+    """One rank with its witnesses, and what its server would remember."""
+
+    sides: Witnesses
+    content: dict[str, bytes]
+    streams: dict[int, tuple[bytes, str]] = field(default_factory=dict)
+    """Namespace and contents, present and future, of each live request's pages."""
+    receipts: list[tuple[Receipt, Lock | None]] = field(default_factory=list)
+    spent: list[Receipt] = field(default_factory=list)
+    arrivals: int = 0
+    steps: int = 0
+    told: list[str] = field(default_factory=list)
+    """The script so far."""
+
+    @property
+    def shape(self) -> Shape:
+        return self.sides.model.shape
+
+    def key(self, letters: str, tokens: int | None = None) -> bytes:
+        """The raw key of these pages, or of its first so many tokens."""
+        whole = b"".join(self.content[letter] for letter in letters)
+        return whole if tokens is None else whole[: 4 * tokens]
+
+    def play(self, script: str, act: Callable[[], T], imagine: Callable[[T | None], object]) -> T | None:
+        """Run one command on all three witnesses; the script so far is told with any failure."""
+        self.told.append(script)
+        try:
+            return self.sides.command(act, imagine)
+        except BaseException as failure:
+            failure.add_note("\n".join(self.told[-40:]))
+            raise
+
+    def events(self, begun: int) -> list[AnyEvent]:
+        """What was written since."""
+        return self.sides.tape.events[begun:]
+
+
+Command = Callable[[Player, Chance], None]
+
+
+class Play:
+    """The ranks of one setting; they share nothing, so a command of one leaves the others as they are."""
+
+    def __init__(self, setting: Setting) -> None:
+        page, ranks = setting.shape.page, setting.ranks
+        tokens = {letter: np.full(page, ord(letter.lower()), "<i4") for letter in LETTERS}
+        for letter in LETTERS:
+            tokens[letter][-1] = ord(letter)
+        content = {letter: page_tokens.tobytes() for letter, page_tokens in tokens.items()}
+        self.players = [
+            Player(
+                Witnesses(opened(setting.shape, rank, ranks), setting.shape, strict=setting.strict), content
+            )
+            for rank in range(ranks)
+        ]
+        for player in self.players:
+            player.sides.letters = {coded: letter for letter, coded in content.items()}
+
+    def run(self, command: Command, chance: Chance) -> None:
+        """One command on one of the ranks."""
+        player = one_of(chance, self.players)
+        others = [(each, each.sides.live.digest()) for each in self.players if each is not player]
+        command(player, chance)
+        for each, digest in others:
+            assert each.sides.live.digest() == digest, "a command of one rank changed another"
+
+    def seen(self) -> Counter[str]:
+        """How often each kind of transition and refusal happened."""
+        return sum((player.sides.seen for player in self.players), Counter())
+
+    def end(self) -> None:
+        """Every journal, folded from its first event, gives the state that its rank has."""
+        for player in self.players:
+            player.sides.fold_again()

@@ -1,0 +1,270 @@
+"""Three witnesses of one rank: the live state, the state folded from its journal, and the naive model.
+
+`Witnesses` runs one command on all three and compares them afterwards, and asks every law. The rank is watched on the
+way: a decider that changes anything between two of its events is caught at that event (J2). Rule: nothing here decides
+what a command means; that is the cache's word against the model's.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar
+
+from radixledger.cache.decide_pages import Decision
+from radixledger.cache.digest import digest, recount
+from radixledger.cache.evolve import begin, evolve
+from radixledger.cache.invariants import broken_laws
+from radixledger.cache.rank import RankCache
+from radixledger.cache.refusals import Refusal
+from radixledger.cache.state import Node, State
+from radixledger.journal.accounts import FREE, PENDING, Kind
+from radixledger.journal.causes import label
+from radixledger.journal.events import AnyEvent, Digested, Freed, Healed, HealMode, Opened, Refused, Violated
+from radixledger.journal.moves import moves, pages_of
+from radixledger.journal.units import ROOT
+
+from .model import TREE, Turned
+from .model_requests import RankModel
+from .model_tree import Prefix, Shape
+
+T = TypeVar("T")
+
+DIGEST_EVERY = 16
+
+
+class Tape:
+    """A journal that keeps events in a list; frames, files and their faults are tested elsewhere."""
+
+    def __init__(self, opened: Opened) -> None:
+        self.opened = opened
+        self.events: list[AnyEvent] = []
+        self.ended = 0
+        """Events of complete commands."""
+
+    def append(self, event: AnyEvent, /) -> None:
+        self.events.append(event)
+
+    def end_command(self) -> None:
+        assert self.ended < len(self.events), "a command without events ends nothing"
+        self.ended = len(self.events)
+
+    def end_step(self, step: int) -> None:
+        assert self.ended == len(self.events), f"step {step} would be dispatched before its events are safe"
+
+    def close(self) -> None:
+        pass
+
+
+def image(state: State) -> tuple[object, ...]:
+    """Everything a state holds, as plain values, but for `seq`; orders of victims as what they answer."""
+    rows = state.rows
+    books = [
+        (book.account.tobytes(), book.since.tobytes(), bytes(book.free), bytes(book.pending), tuple(book.held), book.digest)
+        for book in (state.full, state.swa)
+    ]  # fmt: skip
+    nodes = [
+        (node.id, node.parent.id if node.parent else -1, node.key, node.full, node.swa, node.namespace, node.pages, node.end,
+         node.anchors, node.holds, node.swa_locks, node.boundary, node.tick, node.swa_tick, node.content, node.weight,
+         tuple((key, child.id) for key, child in (node.children or {}).items()))
+        for node in state.nodes.values()
+    ]  # fmt: skip
+    requests = [
+        tuple(getattr(request, name) for name in request.__slots__) for request in state.requests.values()
+    ]
+    tables = [
+        getattr(rows, name).tobytes()
+        for name in rows.__slots__
+        if name not in ("content", "free", "mask", "weight")
+    ]
+    counters = (state.clock, state.next_node, state.next_boundary, state.next_request, state.full_protected,
+                state.swa_protected, state.dangling, state.group_open, state.tree_digest, state.closed)  # fmt: skip
+    return (
+        books, state.mapping.swa_of.tobytes(), state.mapping.nonzero, state.mapping.digest, nodes, requests, tables,
+        list(rows.content), list(rows.free), dict(state.rids), counters, dict(state.running), list(state.findings),
+        tuple(getattr(state.totals, name) for name in state.totals.__slots__),
+    )  # fmt: skip
+
+
+class WatchedRank(RankCache):
+    """A rank whose deciders are watched: deciding reads and never writes."""
+
+    def _run(self, decision: Decision[T]) -> T:
+        return super()._run(self._watched(decision))
+
+    def _watched(self, decision: Decision[T]) -> Decision[T]:
+        while True:
+            before = image(self.state)
+            try:
+                event = next(decision)
+            except StopIteration as stop:
+                self._untouched(before)
+                result: T = stop.value
+                return result
+            except Refusal:
+                self._untouched(before)
+                raise
+            self._untouched(before)
+            yield event
+
+    def _untouched(self, before: tuple[object, ...]) -> None:
+        assert image(self.state) == before, "the decider wrote to the state"
+
+
+def transition(event: AnyEvent) -> list[str]:
+    """What kinds of ownership transition an event is: `pool giver→taker: cause`, and how a tombstone was healed."""
+    kinds = []
+    why = label(getattr(event, "cause", 0))
+    if isinstance(event, Healed):
+        why = f"{why} by {HealMode(event.mode).name.lower()}"
+    if isinstance(event, Freed) and not event.full and not event.swa:
+        kinds.append(f"nothing: {why}")
+    for move in moves(event):
+        giver, taker = (Kind(account & 7).name.lower() for account in (move.giver, move.taker))
+        kinds.append(f"{move.pool.name} {giver}→{taker}: {type(event).__name__} {why}")
+    return kinds or [type(event).__name__]
+
+
+class Witnesses:
+    """One rank: live, folded and imagined. `seen` counts kinds of transitions and refusals."""
+
+    def __init__(self, opened: Opened, shape: Shape, *, strict: bool = True) -> None:
+        self.tape = Tape(opened)
+        self.live = WatchedRank(opened, self.tape, strict=strict, digest_every=DIGEST_EVERY)
+        self.folded = begin(opened)
+        self.model = RankModel(shape, strict)
+        self.seen: Counter[str] = Counter()
+        self.letters: dict[bytes, str] = {}
+        """What the machine calls the content of a page."""
+
+    def command(self, act: Callable[[], T], imagine: Callable[[T | None], object]) -> T | None:
+        """Run a command on the live rank, then let the model judge what came of it; None if it was refused.
+
+        imagine: given the live result, does the same to the model, or raises Turned; its result is for the caller.
+        """
+        before, begun = image(self.live.state), len(self.tape.events)
+        refusal: Refusal | None = None
+        result: T | None = None
+        try:
+            result = act()
+        except Refusal as found:
+            refusal = found
+        lawful = frozenset[str]()
+        try:
+            imagine(result)
+        except Turned as turned:
+            lawful = turned.reasons
+        assert (refusal.reason if refusal else "done") in (lawful or {"done"}), (
+            f"{refusal!r}, lawful: {set(lawful)}"
+        )
+        if refusal is not None:
+            self._refused(before, begun, refusal)
+        self.agree(begun)
+        return result
+
+    def _refused(self, before: tuple[object, ...], begun: int, refusal: Refusal) -> None:
+        """A refusal left everything as it was, and wrote one event that tells of it."""
+        assert image(self.live.state) == before, "a refused command changed the state"
+        told = [event for event in self.tape.events[begun:] if not isinstance(event, Digested)]
+        assert [type(event) for event in told] == [Refused], told
+        assert told[0] == refusal.event()
+        self.seen[f"refused: {refusal.reason}"] += 1
+
+    def agree(self, begun: int) -> None:
+        """All three say the same, and every law holds. `begun`: where the events of this command begin."""
+        state = self.live.state
+        for event in self.tape.events[begun:]:
+            if isinstance(event, Digested):
+                assert event.digest == digest(self.folded), "the recorded digest is not the folded state's"
+            evolve(self.folded, event)
+            self.seen.update(transition(event))
+            if isinstance(event, Violated):
+                self.seen[f"violated: {event.law}"] += 1
+        assert self.tape.ended == len(self.tape.events), "events of a command stayed outside its frame"
+        assert state.seq == self.folded.seq == len(self.tape.events) + 1
+        assert image(state) == image(self.folded), "live and folded state differ"
+        assert digest(state) == digest(self.folded) == recount(state)
+        assert list(broken_laws(state)) == []
+        agree_on_pages(state, self.model)
+        agree_on_the_tree(state, self.model, self.paths())
+        agree_on_requests(state, self.model, self.paths())
+
+    def fold_again(self) -> None:
+        """From the first event, into a fresh state."""
+        state = begin(self.tape.opened)
+        for event in self.tape.events:
+            evolve(state, event)
+        assert image(state) == image(self.live.state)
+
+    def paths(self) -> dict[int, Prefix]:
+        """The prefix that each node ends, in the machine's letters."""
+        return {number: self._path(node) for number, node in self.live.state.nodes.items() if number != ROOT}
+
+    def _path(self, node: Node) -> Prefix:
+        letters, space = list[str](), b""
+        stride = self.live.state.stride
+        while node.parent is not None:
+            own = [self.letters[node.key[at : at + stride]] for at in range(0, len(node.key), stride)]
+            letters[:0] = own
+            space, node = node.namespace, node.parent
+        return (space, *letters)
+
+
+def agree_on_pages(state: State, model: RankModel) -> None:
+    """Owners, mapping, queues and totals."""
+    for book, imagined in ((state.full, model.full), (state.swa, model.swa)):
+        owners = [TREE if account & 7 == Kind.TREE else account for account in book.account[1:].tolist()]
+        assert owners == list(imagined.values()), f"{book.pool.name} owners"
+        for queue, account in ((book.free, FREE), (book.pending, PENDING)):
+            pages = pages_of(bytes(queue)).tolist()
+            assert sorted(pages) == [page for page, held in imagined.items() if held == account], (
+                f"{book.pool.name} queue"
+            )
+    assert {page: swa for page, swa in enumerate(state.mapping.swa_of.tolist()) if swa} == model.mapping
+    assert (state.group_open, state.dangling) == (model.group_open, len(model.dangling()))
+    totals = (model.full_evicted, model.swa_evicted, model.tombstones, model.healed)
+    assert tuple(getattr(state.totals, name) for name in state.totals.__slots__) == totals
+
+
+def agree_on_the_tree(state: State, model: RankModel, paths: dict[int, Prefix]) -> None:
+    """Prefixes, their pages, where nodes end, locks, and who is older than whom."""
+    tree, found = model.tree, {}
+    for number, path in paths.items():
+        node = state.nodes[number]
+        full, swa = pages_of(node.full).tolist(), pages_of(node.swa).tolist() or [None] * node.pages
+        for at, page in enumerate(full):
+            prefix = path[: node.end - node.pages + at + 2]
+            found[prefix] = (page, swa[at], at == node.pages - 1)
+            assert (node.holds > 0) == (tree.holders(prefix) > 0), f"FULL lock of node {number}"
+            assert node.swa_locks == tree.window_holders(prefix), f"window locks of node {number}"
+        assert node.anchors == sum(lock.end == path for lock in tree.locks), f"receipts of node {number}"
+    assert found == {prefix: (place.full, place.swa, place.ends) for prefix, place in tree.places.items()}
+    assert state.full_protected == sum(tree.holders(prefix) > 0 for prefix in tree.places)
+    live = [prefix for prefix, place in tree.places.items() if place.swa is not None]
+    assert state.swa_protected == sum(tree.window_holders(prefix) > 0 for prefix in live)
+    for stamps, tick in ((tree.idle_leaves(), "tick"), (tree.idle_windows(), "swa_tick")):
+        order = sorted(
+            (getattr(state.nodes[number], tick), number) for number, path in paths.items() if path in stamps
+        )
+        ages = [stamps[paths[number]] for _, number in order]
+        assert ages == sorted(ages), f"order by {tick}"
+
+
+def agree_on_requests(state: State, model: RankModel, paths: dict[int, Prefix]) -> None:
+    """Rows, lengths, cursors, and that a running step finds what it began with."""
+    rows = state.rows
+    assert list(state.requests) == list(model.guests)
+    for number, guest in model.guests.items():
+        request = state.requests[number]
+        row = state.row_of(number)
+        assert (request.rid, request.prompt, request.row) == (guest.rid, guest.prompt, row)
+        lengths = int(rows.length[row]), int(rows.cursor[row]), int(rows.protected[row])
+        assert lengths == (guest.length, guest.cursor, guest.protected), f"request {number}"
+        empty = [0] * (model.shape.row_pages - len(guest.row))
+        assert rows.full_table[row].tolist() == guest.row + empty, f"request {number}"
+        assert rows.swa_table[row].tolist() == model.window_row(guest) + empty, f"request {number}"
+        assert request.node == ROOT or paths[request.node] == guest.path, f"request {number}"
+        assert (request.receipt is None) == (guest.lock is None), f"request {number}"
+        assert request.receipt is None or (request.receipt.boundary == 0) == guest.lock.to_root, (
+            f"request {number}"
+        )
+    assert set(state.running) == set(model.steps)
+    assert model.what_runs_is_still_there(), "a running step lost a page"
