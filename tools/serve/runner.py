@@ -18,9 +18,10 @@ from jax.experimental.compilation_cache.compilation_cache import reset_cache
 from numpy.typing import NDArray
 
 from radixledger.cache.pool import PagedPools, Pool, PoolShape, empty_pool, poison
-from radixledger.tools.serve.batch import Batch, Geometry, Span, StepTooLarge, pack
+from radixledger.tools.serve.batch import Batch, Geometry, Span, StepTooLarge
 from radixledger.tools.serve.layers import TILE_ROWS
 from radixledger.tools.serve.model import program_of
+from radixledger.tools.serve.packing import pack
 from radixledger.tools.serve.params import Params
 from radixledger.tools.serve.spec import ModelSpec
 
@@ -77,11 +78,10 @@ class Runner:
         buckets: Sequence[int] = (),
     ) -> None:
         self.spec, self.params = spec, params
-        stored = {layer.pool for layer in spec.layers}
         self.sizes = Geometry(
             page_size=page_size,
-            full_pages=full_pages if "full" in stored else 0,
-            swa_pages=swa_pages if "swa" in stored else 0,
+            full_pages=_pages(spec, "full", full_pages),
+            swa_pages=_pages(spec, "swa", swa_pages),
             context_pages=context_pages,
             max_spans=max_spans,
             window_tokens=spec.window_tokens,
@@ -167,6 +167,15 @@ def compile_cache(folder: Path) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)  # type: ignore[no-untyped-call]
     # A process that has compiled before would go on without a cache.
     reset_cache()
+
+
+def _pages(spec: ModelSpec, pool: str, pages: int) -> int:
+    """Return how many pages a pool has: none where the model has no such layers."""
+    if all(layer.pool != pool for layer in spec.layers):
+        return 0
+    if pages < 1:
+        raise ValueError(f"{pool}_pages {pages}: at least 1 is needed, for the model has such layers")
+    return pages
 
 
 def _whole_tiles(tokens: int) -> int:

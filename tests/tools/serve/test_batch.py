@@ -10,8 +10,8 @@ from radixledger.tools.serve.batch import (
     Span,
     StepRefused,
     StepTooLarge,
-    pack,
 )
+from radixledger.tools.serve.packing import pack
 
 from .desk import Ints, ids_of
 

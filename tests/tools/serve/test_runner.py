@@ -45,6 +45,13 @@ def test_limits_are_told_and_kept(tiny: Checkpoint) -> None:
     assert desk.step((0, 0, ids_of(1, 200)), (1, 0, ids_of(2, 56))).shape == (2,)
 
 
+@pytest.mark.parametrize("pool", ["full_pages", "swa_pages"])
+def test_a_pool_that_the_model_needs_has_a_page(tiny: Checkpoint, pool: str) -> None:
+    sizes: dict[str, Any] = {"page_size": 16, "full_pages": 4, "swa_pages": 4, "context_pages": 4, pool: 0}
+    with pytest.raises(ValueError, match=f"{pool} 0"):
+        Runner(tiny.spec, tiny.params, **sizes)
+
+
 def test_more_spans_than_a_tile_holds_fit(tiny: Checkpoint) -> None:
     """Twenty sequences share one prompt's pages but for their own last: each answers as it would alone."""
     desk, prompt = Desk.new(tiny, 16), ids_of(3, 49)
