@@ -65,17 +65,41 @@ class Node(Protocol):
 
 
 class Req(Protocol):
-    """The server's own request: what the cache reads of it, and what it writes (from `prefix_indices` on)."""
+    """The server's own request: what the cache reads of it, and what it also writes (from `prefix_indices` on)."""
 
-    rid: str
+    @property
+    def rid(self) -> str:
+        """The server's name for the request; one life at a time."""
+
+    @property
+    def origin_input_ids(self) -> Sequence[int]:
+        """The prompt."""
+
+    @property
+    def output_ids(self) -> Sequence[int]:
+        """What was sampled so far."""
+
+    @property
+    def fill_ids(self) -> Sequence[int]:
+        """The tokens whose KV is computed with the present chunk."""
+
+    @property
+    def extra_key(self) -> str | None:
+        """The namespace of its prefixes."""
+
+    @property
+    def dp_rank(self) -> int | None:
+        """The rank that serves it."""
+
+    @property
+    def kv_committed_len(self) -> int:
+        """Tokens whose KV is computed."""
+
+    @property
+    def kv_allocated_len(self) -> int:
+        """Tokens that have slots."""
+
     req_pool_idx: int | None
-    origin_input_ids: Sequence[int]
-    output_ids: Sequence[int]
-    fill_ids: Sequence[int]
-    extra_key: str | None
-    dp_rank: int | None
-    kv_committed_len: int
-    kv_allocated_len: int
     prefix_indices: Any
     last_node: Any
     cache_protected_len: int
