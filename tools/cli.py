@@ -37,6 +37,11 @@ class Subcommand(NamedTuple):
 
 
 COMMANDS: dict[str, Subcommand] = {
+    "journal": Subcommand(
+        "radixledger.tools.journal",
+        "command",
+        "Look at a journal, count it, examine it, recover it: cat, stats, doctor, recover.",
+    ),
     "serve": Subcommand(
         "radixledger.tools.serve.command",
         "command",

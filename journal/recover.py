@@ -1,0 +1,149 @@
+"""Recover a damaged journal into a copy: what can be read is written anew, and a `Gap` says what cannot.
+
+Rule: never in place. The run that is recovered is evidence; the copy is a journal like any other, sealed and
+whole, with the same numbers, times and steps, that the doctor finds nothing wrong with but its gaps.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from radixledger.journal.codec import Decoder, Encoder, NotEvents, gap_frame
+from radixledger.journal.cursor import Cursor, Placed
+from radixledger.journal.disk import Disk
+from radixledger.journal.errors import NoJournal, ReaderError, RunExists
+from radixledger.journal.events import AnyEvent, Gap, Opened
+from radixledger.journal.folder import SnapshotRef, rank_folder, snapshot_path
+from radixledger.journal.frame import RawFrame, chain_start
+from radixledger.journal.live import LiveWriter
+from radixledger.journal.reader import JournalReader
+from radixledger.journal.seal import seal
+from radixledger.journal.segment import Form, Heading, SegmentFile
+from radixledger.journal.snapshot import read_head, write_snapshot
+from radixledger.journal.units import Rank, Seq
+
+
+class Recovered(Struct):
+    """What became of one rank: events copied and lost, the files written, and remarks on the damage."""
+
+    rank: Rank
+    folder: Path
+    events: int = 0
+    lost: int = 0
+    segments: int = 0
+    snapshots: int = 0
+    notices: list[str] = field(default_factory=list)
+
+
+def recover(run: Path, rank: Rank, to: Path, advance: Callable[[int], None] = lambda _: None) -> Recovered:
+    """Copy one rank of `run` into the run `to`, which must not have that rank; `advance` is told of events.
+
+    Raises NoJournal where there is no event to copy, RunExists, TooNew and OSError.
+    """
+    folder = rank_folder(to, rank)
+    if folder.exists():
+        raise RunExists(folder, rank=rank, last_seq=None)
+    reader = JournalReader(run, rank)
+    done = Recovered(rank, folder)
+    copy = _Copy(folder, done, wanted={int(ref.seq) for ref in reader.snapshots()})
+    with closing(Cursor(reader.folder, reader.first_seq, salvage=True, note=copy.note)) as cursor:
+        for placed in cursor.run():
+            copy.write(placed)
+            advance(placed.raw.event_count)
+    copy.finish_segment()
+    if not done.segments:
+        raise NoJournal(reader.folder, "there is no event that could be copied")
+    for ref in reader.snapshots():
+        copy.write_snapshot(reader, ref)
+    return done
+
+
+class _Copy:
+    """The journal that is being made."""
+
+    def __init__(self, folder: Path, done: Recovered, wanted: set[int]) -> None:
+        self._folder, self._done, self._disk = folder, done, Disk()
+        self._source: Heading | None = None
+        self._writer: LiveWriter | None = None
+        self._decoder = Decoder()
+        self._wanted = wanted
+        self._chain_at: dict[int, bytes] = {}
+        """The chain of the copy after each event that a snapshot names."""
+
+    def note(self, notice: str) -> None:
+        """Keep a remark, once."""
+        if notice not in self._done.notices:
+            self._done.notices.append(notice)
+
+    def write(self, placed: Placed) -> None:
+        """Copy one frame, or the gap that stands for it."""
+        heading, raw, path = placed
+        if heading is not self._source:
+            self._decoder = heading.decoder()
+        raw, events = self._readable(raw, path)
+        writer = self._writer_for(heading, raw, events)
+        writer.append_raw(raw)
+        match events[0]:
+            case Gap(lost=lost):
+                self._done.lost += lost
+            case _:
+                self._done.events += len(events)
+        if writer.seq_next - 1 in self._wanted:
+            self._chain_at[writer.seq_next - 1] = writer.chain
+
+    def write_snapshot(self, reader: JournalReader, ref: SnapshotRef) -> None:
+        """Copy a good snapshot, tied to the chain of the copy."""
+        chain = self._chain_at.get(ref.seq)
+        try:
+            image, _ = reader.read_snapshot(ref)
+            head = read_head(ref.path)
+        except ReaderError as error:
+            self.note(str(error))
+            return
+        if chain is None:
+            self.note(f"{ref.path.name}: the event that it follows is lost, so it was left out")
+            return
+        path = snapshot_path(self._folder, ref.seq)
+        write_snapshot(path, replace(head, chain=chain), image, self._disk)
+        self._done.snapshots += 1
+
+    def finish_segment(self) -> None:
+        """Close and seal the segment at hand."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+            seal(SegmentFile(writer.path, writer.heading.seq_first, Form.LIVE), self._disk)
+            self._done.segments += 1
+
+    def _readable(self, raw: RawFrame, path: Path) -> tuple[RawFrame, list[AnyEvent]]:
+        try:
+            return raw, self._decoder.decode(raw.body, raw.event_count)
+        except NotEvents as error:
+            reason = f"frame {raw.seq_first} does not hold what it says: {error}"
+            self.note(f"{path.name}: {reason}")
+            lost = raw.seq_next - raw.seq_begin
+            return gap_frame(lost, raw.seq_next, reason, raw.time_ns, raw.step), [Gap(lost, reason)]
+
+    def _writer_for(self, heading: Heading, raw: RawFrame, events: list[AnyEvent]) -> LiveWriter:
+        """The segment to write to: a new one where the source has a new one."""
+        if self._writer is not None and heading is self._source:
+            return self._writer
+        chain = self._writer.chain if self._writer else heading.chain
+        self.finish_segment()
+        self._source = heading
+        heading = replace(_told_by(events[0], heading), seq_first=Seq(raw.seq_begin))
+        chain = chain or chain_start(heading.run, heading.rank)
+        self._disk.make_folder(self._folder)
+        self._writer = LiveWriter(self._folder, replace(heading, chain=chain), self._disk)
+        return self._writer
+
+
+def _told_by(first: AnyEvent, heading: Heading) -> Heading:
+    """The heading; where it stands in for a damaged one, corrected by the `Opened` that the segment begins with."""
+    if heading.chain or not isinstance(first, Opened):
+        return heading
+    body = Encoder().encode([first])
+    return replace(heading, run=first.run, rank=first.rank, epoch=first.epoch, opened=body)

@@ -1,0 +1,256 @@
+"""`radixledger journal`: look at a journal, count it, examine it, recover it.
+
+Rule: these commands only read, and `recover` writes a copy; a journal on a read-only mount, or one that is being
+written, can be given to any of them.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import get_args
+
+import click
+import msgspec
+
+from radixledger.journal.doctor import Verdict, examine
+from radixledger.journal.events import AnyEvent, Closed, Gap
+from radixledger.journal.frame import Frame
+from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.recover import recover as recover_rank
+from radixledger.journal.tally import tally
+from radixledger.journal.units import Rank, Seq
+from radixledger.tools.console import (
+    FINDINGS,
+    UNREADABLE,
+    examples,
+    exit_with,
+    json_flag,
+    print_json,
+    progress,
+    remark,
+)
+from radixledger.tools.event_text import as_json, line, time_text
+from radixledger.tools.journal_tables import print_recovered, print_report, print_tally
+
+TYPES = sorted(kind.__name__ for kind in get_args(AnyEvent))
+FOLLOW_EVERY_S = 0.2
+
+
+class Time(click.ParamType[int]):
+    """A frame's time: ISO 8601 (UTC where no zone is said), or `12.5s` of a run in virtual time; in ns."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Nanoseconds, as frames count them."""
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        try:
+            if text.endswith("s"):
+                return round(float(text[:-1]) * 1e9)
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(
+                f"{text!r} is neither a time like 2026-05-01T12:00:00 nor seconds like 12.5s", param, ctx
+            )
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return round(moment.timestamp() * 1e6) * 1000
+
+
+run_argument = click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+rank_option = click.option(
+    "--rank", "ranks", type=int, multiple=True, help="Only this rank; may be given again. Default: all."
+)
+
+
+@click.group("journal", epilog=examples("radixledger journal cat RUN", "radixledger journal doctor RUN"))
+def command() -> None:
+    """Look at a journal, count it, examine it, recover it.
+
+    RUN is the folder that was given as --journal; it holds one rank-NNNN folder per rank.
+    """
+
+
+@command.command(
+    epilog=examples(
+        "radixledger journal cat RUN | less -S",
+        "radixledger journal cat RUN --rank 3 --from 1200 --to 1300",
+        "radixledger journal cat RUN --type Refused --type Violated",
+        "radixledger journal cat RUN --json --type Freed | jq .full",
+    )
+)
+@run_argument
+@rank_option
+@click.option("--from", "from_seq", type=click.IntRange(min=1), help="Begin at this event.")
+@click.option("--to", "to_seq", type=click.IntRange(min=1), help="End with this event.")
+@click.option(
+    "--since", type=Time(), help="Begin at the first frame of this time, e.g. 2026-05-01T12:00 or 12.5s."
+)
+@click.option(
+    "--type",
+    "types",
+    type=click.Choice(TYPES, case_sensitive=False),
+    multiple=True,
+    metavar="NAME",
+    help="Only events of this type, e.g. Freed; may be given again.",
+)
+@click.option("--json", "as_lines", is_flag=True, help="One JSON object a line, for programs.")
+@click.option("--salvage", is_flag=True, help="Read on behind damage; a Gap stands for what is lost.")
+@click.option("--follow", is_flag=True, help="Go on with what the writer adds, until it closes.")
+def cat(
+    run: Path,
+    ranks: tuple[int, ...],
+    from_seq: int | None,
+    to_seq: int | None,
+    since: int | None,
+    types: tuple[str, ...],
+    *,
+    as_lines: bool,
+    salvage: bool,
+    follow: bool,
+) -> None:
+    """Print events, one a line: number, time, step, name, and the fields that say something."""
+    chosen = _ranks(run, ranks)
+    if follow and len(chosen) > 1:
+        raise click.UsageError("--follow follows one rank: name it with --rank")
+    if from_seq is not None and since is not None:
+        raise click.UsageError("--from and --since both say where to begin: give one")
+    gaps = 0
+    for rank in chosen:
+        reader = JournalReader(run, rank, salvage=salvage)
+        write = _json_writer(reader) if as_lines else _line_writer(rank, several=len(chosen) > 1)
+        for frame in _frames(reader, from_seq, since, follow=follow):
+            gaps += isinstance(frame.events[0], Gap)
+            if to_seq is not None and frame.seq_first > to_seq:
+                break
+            for seq, event in enumerate(frame.events, frame.seq_first):
+                if (not types or type(event).__name__ in types) and (to_seq is None or seq <= to_seq):
+                    write(frame, seq, event)
+        for notice in reader.notices:
+            remark(f"rank {rank}: {notice}")
+    if gaps and salvage:
+        exit_with(FINDINGS)
+
+
+def _ranks(run: Path, chosen: Sequence[int]) -> list[Rank]:
+    return [Rank(rank) for rank in dict.fromkeys(chosen)] or ranks_in(run)
+
+
+def _frames(
+    reader: JournalReader, from_seq: int | None, since: int | None, *, follow: bool
+) -> Iterator[Frame]:
+    start = None if from_seq is None else Seq(from_seq)
+    if since is not None:
+        start = reader.seq_at_time(since)
+        if start is None:
+            return
+    if not follow:
+        yield from reader.frames(start)
+        return
+    closed = False
+
+    def wait() -> bool:
+        if not closed:
+            time.sleep(FOLLOW_EVERY_S)
+        return not closed
+
+    for frame in reader.follow(start, wait=wait):
+        closed = isinstance(frame.events[-1], Closed)
+        yield frame
+
+
+def _line_writer(rank: Rank, *, several: bool) -> Callable[[Frame, int, AnyEvent], None]:
+    prefix = f"rank {rank}  " if several else ""
+    width = max(map(len, TYPES))
+
+    def write(frame: Frame, seq: int, event: AnyEvent) -> None:
+        name = type(event).__name__
+        head = f"{prefix}{seq:>9}  {time_text(frame.time_ns)}  step {frame.step:<6}  {name:<{width}}"
+        click.echo(f"{head}  {line(event)}".rstrip())
+
+    return write
+
+
+def _json_writer(reader: JournalReader) -> Callable[[Frame, int, AnyEvent], None]:
+    encode = msgspec.json.Encoder().encode
+    run = reader.run.absolute().name
+
+    def write(frame: Frame, seq: int, event: AnyEvent) -> None:
+        head = {"run": run, "rank": reader.rank, "seq": seq, "epoch": frame.epoch, "time_ns": frame.time_ns}
+        told = head | {"step": frame.step, "type": type(event).__name__} | as_json(event)
+        click.echo(encode(told))
+
+    return write
+
+
+@command.command(
+    epilog=examples("radixledger journal stats RUN", "radixledger journal stats RUN --rank 0 --json")
+)
+@run_argument
+@rank_option
+@click.option("--salvage", is_flag=True, help="Count on behind damage.")
+@json_flag
+def stats(run: Path, ranks: tuple[int, ...], *, salvage: bool, as_json: bool) -> None:
+    """Count events and bytes by type, epochs, segments, and the time they span."""
+    with progress("counting events") as advance:
+        tallies = [tally(run, rank, salvage=salvage, advance=advance) for rank in _ranks(run, ranks)]
+    if as_json:
+        print_json(
+            [msgspec.to_builtins(each) | {"bytes_per_event": each.bytes_per_event} for each in tallies]
+        )
+        return
+    for place, each in enumerate(tallies):
+        if place:
+            click.echo()
+        print_tally(each)
+
+
+@command.command(epilog=examples("radixledger journal doctor RUN", "radixledger journal doctor RUN --json"))
+@run_argument
+@rank_option
+@json_flag
+def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
+    """Examine every frame and say, file by file, what is whole and what is not. Nothing is changed."""
+    with progress("examining bytes") as advance:
+        reports = [examine(run, rank, advance) for rank in _ranks(run, ranks)]
+    if as_json:
+        print_json([msgspec.to_builtins(each) | {"findings": each.has_findings} for each in reports])
+    else:
+        for place, each in enumerate(reports):
+            if place:
+                click.echo()
+            print_report(each)
+    if any(all(s.verdict is Verdict.UNREADABLE for s in each.segments) for each in reports):
+        exit_with(UNREADABLE)
+    if any(each.has_findings for each in reports):
+        exit_with(FINDINGS)
+
+
+@command.command(
+    epilog=examples("radixledger journal recover RUN --to COPY", "radixledger journal doctor COPY")
+)
+@run_argument
+@click.option(
+    "--to",
+    "to",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The run to make; it must not have these ranks yet.",
+)
+@rank_option
+@json_flag
+def recover(run: Path, to: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
+    """Copy what can be read into a new run, with a Gap for what cannot. RUN itself is not touched.
+
+    The exit code is 1 where events were lost.
+    """
+    with progress("copying events") as advance:
+        done = [recover_rank(run, rank, to, advance) for rank in _ranks(run, ranks)]
+    if as_json:
+        print_json(done)
+    else:
+        print_recovered(done)
+    if any(each.lost for each in done):
+        exit_with(FINDINGS)
