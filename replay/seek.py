@@ -67,6 +67,12 @@ def base_before(reader: JournalReader, seq: int) -> Base:
     return Base(None, passed_over)
 
 
+def base_of(reader: JournalReader) -> Base:
+    """Where the journal begins: its first event or, after retention, the snapshot that stands in for what is gone."""
+    ref = reader.baseline()
+    return Base(load(reader, ref) if ref else None, [])
+
+
 def state_at(reader: JournalReader, seq: int, watch: Watch = iter) -> State:
     """The state after event `seq`; raises NoSuchEvent, NoBaseline, Unfoldable and whatever reading raises."""
     last = reader.last_seq

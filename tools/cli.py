@@ -52,6 +52,11 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Send a request trace in the Mooncake format through the cache, without a model.",
     ),
+    "replay": Subcommand(
+        "radixledger.tools.replay",
+        "command",
+        "Rebuild what was true from a journal: verify it, show any state, tell a page's story.",
+    ),
 }
 
 ASKED_WRONGLY = (KeyFileRefused, NoSuchEvent, RunExists, WriterBusy)

@@ -1,0 +1,200 @@
+"""The fold that compares: every event on its own account, every recorded digest and ledger, the whole state now and then.
+
+What an event broke is noticed by `evolve`. What a writer recorded of its own state (`Digested`, `LedgerTaken`,
+`Snapshotted`, `Closed`) is compared with the state as it is here just before that event. There, between two commands, the
+laws of the whole state are asked too, as often as a share of the folding's cost allows, and at the end.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import asdict
+
+from radixledger.cache.digest import digest
+from radixledger.cache.evolve import evolve
+from radixledger.cache.invariants import broken_laws
+from radixledger.cache.state import Finding, State
+from radixledger.cache.taken_ledger import take_ledger
+from radixledger.journal.events import (
+    Closed,
+    Digested,
+    Evicted,
+    Gap,
+    LedgerTaken,
+    Opened,
+    Refused,
+    Removed,
+    Snapshotted,
+    Tombstoned,
+    Violated,
+)
+from radixledger.journal.frame import Frame
+from radixledger.journal.units import Seq
+from radixledger.replay.fold import check_opened, enter, opened_state
+from radixledger.replay.verdict import RankReport
+
+EVENTS_PER_NODE = 32
+"""The whole state is looked at after so many events for each node it has, or 64 pages: an eighth of the folding."""
+
+
+class Audit:
+    """Folds frames onto `state` (None: a journal from its first event on) and reports.
+
+    snapshot_at: the state that a snapshot of this journal holds after an event, None where there is none.
+    """
+
+    def __init__(
+        self,
+        report: RankReport,
+        state: State | None = None,
+        snapshot_at: Callable[[Seq], State | None] = lambda _: None,
+    ) -> None:
+        self.report = report
+        self.state = state
+        self.lawful_at = state.seq if state is not None else Seq(0)
+        """The last event after which the whole state was lawful."""
+        self._agreed_at = self.lawful_at
+        self._broken: set[str] = set()
+        self._checked_at = self.lawful_at
+        self._snapshot_at = snapshot_at
+        self._frame: Frame
+        self._look: dict[type, Callable[[State, Any], None]] = {
+            Digested: self._digested,
+            Closed: self._digested,
+            Snapshotted: self._snapshotted,
+            LedgerTaken: self._ledger_taken,
+            Evicted: self._evicted,
+            Violated: self._violated,
+            Gap: self._gap,
+            Refused: self._refused,
+            Opened: self._opened,
+        }
+        """What is looked at before an event changes the state."""
+
+    def take(self, frame: Frame) -> None:
+        """Fold one frame; raises Unfoldable."""
+        events, state, looks = frame.events, self.state, self._look
+        self._frame = frame
+        if state is None:
+            state = self.state = opened_state(events[0], frame.seq_first)
+            self.report.epochs += 1
+            events = events[1:]
+        else:
+            enter(state, frame)
+        for event in events:
+            look = looks.get(type(event))
+            if look is not None:
+                look(state, event)
+            evolve(state, event)
+        if state.findings:
+            self._tell_all(state.findings)
+            state.findings.clear()
+        self._count(frame)
+
+    def _count(self, frame: Frame) -> None:
+        report = self.report
+        if not report.frames:
+            report.seq_first, report.time_first_ns = frame.seq_first, frame.time_ns
+        report.events += len(frame.events)
+        report.frames += 1
+        report.seq_last, report.time_last_ns = frame.seq_first + len(frame.events) - 1, frame.time_ns
+
+    def finish(self) -> None:
+        """Look at the state as a whole once more, at the end."""
+        if self.state is not None and self.report.frames:
+            self._ask_all_laws(self.state)
+            self.report.closed = self.state.closed
+
+    def _tell_all(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            self.report.tell(finding, self._frame)
+
+    def _tell(self, law: str, detail: str, lawful_at: int | None = None, **concerned: Any) -> None:
+        """A finding of the event that comes next."""
+        assert self.state is not None, "there is a state once there was an event"
+        finding = Finding(Seq(self.state.seq + 1), law, detail, **concerned)
+        self.report.tell(finding, self._frame, lawful_at)
+
+    def _ask_all_laws(self, state: State) -> None:
+        self.report.whole_checks += 1
+        self._checked_at = state.seq
+        broken = list(broken_laws(state))
+        for finding in broken:
+            if finding.law not in self._broken:
+                self.report.tell(finding, self._frame, self.lawful_at)
+        self._broken |= {finding.law for finding in broken}
+        if not broken:
+            self.lawful_at = state.seq
+
+    def _between_commands(self, state: State) -> None:
+        size = len(state.nodes) + (state.full.capacity + state.swa.capacity) // 64
+        if state.seq - self._checked_at >= EVENTS_PER_NODE * size:
+            self._ask_all_laws(state)
+
+    def _compare_digest(self, state: State, recorded: bytes) -> None:
+        self.report.digests += 1
+        if digest(state) == recorded:
+            self._agreed_at = state.seq
+        else:
+            text = f"recorded {recorded.hex()[:32]}, folded {digest(state).hex()}"
+            self._tell("a_recorded_digest_is_the_states", text, self._agreed_at)
+
+    def _digested(self, state: State, event: Digested | Closed | Snapshotted) -> None:
+        self._compare_digest(state, event.digest)
+        self._between_commands(state)
+
+    def _snapshotted(self, state: State, event: Snapshotted) -> None:
+        self._digested(state, event)
+        kept = self._snapshot_at(state.seq)
+        if kept is not None:
+            self.report.snapshots += 1
+            if digest(kept) != digest(state):
+                text = f"its digest is {digest(kept).hex()}, folded {digest(state).hex()}"
+                self._tell("a_snapshot_holds_the_state", text, self._agreed_at)
+
+    def _ledger_taken(self, state: State, event: LedgerTaken) -> None:
+        self.report.ledgers += 1
+        if event.digest:
+            self._compare_digest(state, event.digest)
+        recorded, folded = asdict(event), asdict(take_ledger(state, event.phase))
+        for name in recorded.keys() - {"phase", "digest"}:
+            if recorded[name] != folded[name]:
+                text = f"{name}: recorded {recorded[name]}, folded {folded[name]}"
+                self._tell(
+                    "a_recorded_ledger_is_the_states",
+                    text,
+                    expected=int(folded[name]),
+                    found=int(recorded[name]),
+                )
+        self._between_commands(state)
+
+    def _evicted(self, state: State, event: Evicted) -> None:
+        place = state.seq + 1 - self._frame.seq_first
+        given = self._frame.events[max(0, place - event.events) : place]
+        full = sum(len(each.full) >> 2 for each in given if isinstance(each, Removed))
+        swa = sum(len(each.swa) >> 2 for each in given if isinstance(each, Removed | Tombstoned))
+        if (full, swa, len(given)) != (event.gained_full, event.gained_swa, event.events):
+            text = f"credited {event.gained_full} FULL and {event.gained_swa} SWA pages, {full} and {swa} were freed"
+            self._tell("an_eviction_is_credited_what_it_freed", text)
+
+    def _violated(self, state: State, event: Violated) -> None:
+        self._tell("the_writer_saw_no_law_broken", f"{event.law}: {event.detail}", pool=event.pool, pages=event.pages,
+                   expected=event.expected, found=event.found)  # fmt: skip
+
+    def _gap(self, state: State, event: Gap) -> None:
+        self.report.gaps += 1
+        self.report.lost += event.lost
+        self._tell("no_event_is_missing", f"{event.lost} events are lost: {event.reason}")
+
+    def _refused(self, state: State, event: Refused) -> None:
+        refusals = self.report.refusals
+        reason = event.reason if event.reason in refusals or len(refusals) < 64 else "other"
+        refusals[reason[:64]] = refusals.get(reason[:64], 0) + 1
+
+    def _opened(self, state: State, event: Opened) -> None:
+        check_opened(event, state.seq + 1)
+        self.report.epochs += 1
+        before = state.opened
+        if (event.run, event.rank) != (before.run, before.rank) or event.epoch <= before.epoch:
+            text = f"epoch {event.epoch} of run {event.run}, rank {event.rank}, follows epoch {before.epoch} of run "
+            self._tell("an_epoch_follows_the_one_before", f"{text}{before.run}, rank {before.rank}")

@@ -1,0 +1,99 @@
+"""What a verification found, as data: for a table, for JSON, for the exit code.
+
+Bounded whatever the journal holds: findings are counted by law, the first ones are kept.
+"""
+
+from msgspec import Struct
+
+from radixledger.cache.state import Finding
+from radixledger.journal.accounts import Pool
+from radixledger.journal.frame import Frame
+from radixledger.journal.moves import pages_of
+from radixledger.replay.blame import LifeStep
+
+KEPT = 32
+PAGES_KEPT = 64
+TEXT_KEPT = 400
+
+
+class Told(Struct, frozen=True):
+    """One finding, with where it stands.
+
+    `lawful_at`: the last event at which what is broken (a law of the whole state, a digest) was seen to hold; None for
+    what the event broke on its own account.
+    """
+
+    seq: int
+    time_ns: int
+    step: int
+    law: str
+    detail: str
+    pool: str = ""
+    pages: list[int] = []
+    expected: int = 0
+    found: int = 0
+    lawful_at: int | None = None
+
+
+class RankReport(Struct):
+    """The verdict on one rank's journal; counts are of what was compared or checked, not of what failed."""
+
+    run: str
+    rank: int
+    from_snapshot: int | None = None
+    """The event that the folding began behind; None for the first."""
+    seq_first: int = 0
+    seq_last: int = 0
+    time_first_ns: int = 0
+    time_last_ns: int = 0
+    events: int = 0
+    frames: int = 0
+    epochs: int = 0
+    closed: bool = False
+    digests: int = 0
+    ledgers: int = 0
+    snapshots: int = 0
+    whole_checks: int = 0
+    """How often every law was asked of the whole state."""
+    gaps: int = 0
+    lost: int = 0
+    """Events that gaps say are missing."""
+    refusals: dict[str, int] = {}
+    broken: dict[str, int] = {}
+    """Findings by law."""
+    findings: list[Told] = []
+    first_frame: tuple[int, int] | None = None
+    """Where the first finding is of the whole state: the first and last event of the first frame that broke it."""
+    story: list[LifeStep] = []
+    """What happened to the first page concerned, up to the first finding."""
+    notices: list[str] = []
+    unreadable: str = ""
+    """Why reading ended early; empty where it did not."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found, nothing is missing, and everything could be read (J11)."""
+        return not (self.broken or self.gaps or self.unreadable)
+
+    def tell(self, finding: Finding, frame: Frame, lawful_at: int | None = None) -> None:
+        """Add a finding."""
+        self.broken[finding.law] = self.broken.get(finding.law, 0) + 1
+        if len(self.findings) < KEPT:
+            self.findings.append(told(finding, frame, lawful_at))
+
+
+def told(finding: Finding, frame: Frame, lawful_at: int | None = None) -> Told:
+    """A finding as a report keeps it: what a hostile journal can make long is cut."""
+    pages = pages_of(finding.pages[: PAGES_KEPT * 4]).tolist() if len(finding.pages) % 4 == 0 else []
+    return Told(
+        seq=finding.seq,
+        time_ns=frame.time_ns,
+        step=frame.step,
+        law=finding.law,
+        detail=finding.detail[:TEXT_KEPT],
+        pool=Pool(finding.pool).name if finding.pages and finding.pool in (0, 1) else "",
+        pages=pages,
+        expected=finding.expected,
+        found=finding.found,
+        lawful_at=lawful_at,
+    )

@@ -1,0 +1,98 @@
+"""Verify a journal: fold it again, compare everything that was recorded, check every law, and name the first wrong event.
+
+Each rank is judged alone, because ranks share nothing. A journal begins at its first event or, after retention, at a
+snapshot. Rule: reading is one pass, and memory does not grow with the journal; only when something was found is a
+stretch of it read again, to tell where it came from.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from radixledger.cache.invariants import LAWS
+from radixledger.cache.state import State
+from radixledger.journal.accounts import Pool
+from radixledger.journal.errors import JournalError, ReaderError
+from radixledger.journal.reader import Frame, JournalReader
+from radixledger.journal.units import Rank, Seq
+from radixledger.replay.audit import Audit
+from radixledger.replay.blame import LifeStep, story
+from radixledger.replay.fold import first_wrong
+from radixledger.replay.seek import Watch, base_before, base_of, load, state_at
+from radixledger.replay.verdict import RankReport, Told
+
+STORY_STEPS = 6
+"""So many steps of a page's life are told with the first finding."""
+
+
+def verify_rank(
+    run: Path, rank: Rank, *, from_snapshot: bool = False, salvage: bool = False, watch: Watch = iter
+) -> RankReport:
+    """Fold and compare one rank's journal, from its first event or, with `from_snapshot`, from its newest good snapshot.
+
+    What cannot be read is told as `unreadable` in the report, behind everything that was found before it.
+    """
+    report = RankReport(run=run.absolute().name, rank=rank)
+    try:
+        reader = JournalReader(run, rank, salvage=salvage)
+        base = base_before(reader, reader.last_seq) if from_snapshot else base_of(reader)
+        report.notices += base.passed_over
+        _fold_all(reader, base.state, report, watch)
+        if report.findings:
+            _explain(reader, report, report.findings[0])
+        report.notices += reader.notices
+    except JournalError as error:
+        report.unreadable = str(error)
+    return report
+
+
+def _fold_all(reader: JournalReader, state: State | None, report: RankReport, watch: Watch) -> None:
+    refs = {ref.seq: ref for ref in reader.snapshots()}
+
+    def snapshot_at(seq: Seq) -> State | None:
+        try:
+            return load(reader, refs[seq]) if seq in refs else None
+        except (ReaderError, FileNotFoundError) as error:
+            report.notices.append(str(error))
+            return None
+
+    report.run = reader.opened.run
+    report.from_snapshot = state.seq if state is not None else None
+    audit = Audit(report, state, snapshot_at)
+    begin = Seq(state.seq + 1) if state is not None else None
+    try:
+        for frame in watch(reader.frames(begin)):
+            audit.take(frame)
+    finally:
+        audit.finish()
+
+
+def _explain(reader: JournalReader, report: RankReport, first: Told) -> None:
+    """Tell where the first finding came from: the first frame that broke a law, the story of a page."""
+    if first.lawful_at is not None and first.law in {law.__name__ for law in LAWS}:
+        report.first_frame = _first_frame(reader, first)
+    if first.pages and first.pool:
+        stop = report.first_frame[1] if report.first_frame else first.seq
+        report.story = _story(reader, Pool[first.pool], first.pages[0], stop)
+
+
+def _first_frame(reader: JournalReader, first: Told) -> tuple[int, int] | None:
+    """First and last event of the first frame behind which a law does not hold that held at `lawful_at`."""
+    laws = [law for law in LAWS if law.__name__ == first.law]
+    state = state_at(reader, first.lawful_at) if first.lawful_at else None
+    wrong = first_wrong(reader.frames(Seq(state.seq + 1) if state else None), state, laws)
+    return (wrong.frame.seq_first, wrong.frame.seq_first + len(wrong.frame.events) - 1) if wrong else None
+
+
+def _story(reader: JournalReader, pool: Pool, page: int, stop: int) -> list[LifeStep]:
+    """The last steps of a page's life up to event `stop`."""
+    base = base_of(reader)
+    steps = story(_until(reader.frames(base.next_seq), stop), pool, page, base.state)
+    return list(deque((step for step in steps if step.seq <= stop), STORY_STEPS))
+
+
+def _until(frames: Iterable[Frame], stop: int) -> Iterator[Frame]:
+    for frame in frames:
+        if frame.seq_first > stop:
+            return
+        yield frame

@@ -1,0 +1,200 @@
+"""A state in words: pools, accounts, requests, locks and the tree, as a person on call reads them, or as JSON.
+
+Rule: it shows what the state holds and works nothing out but counts; whatever is shown can be asked about with
+`radixledger replay blame`.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from radixledger.cache.digest import digest
+from radixledger.cache.ledger import PoolBook
+from radixledger.cache.state import Node, Receipt, Request, State
+from radixledger.cache.window import pages_for
+from radixledger.journal.accounts import Kind, describe, holder_of
+from radixledger.journal.moves import pages_of
+from radixledger.journal.units import ROOT
+from radixledger.tools.event_text import ranges
+
+Rows = list[Sequence[object]]
+
+POOL_COLUMNS = ("pool", "capacity", "free", "pending", "requests", "tree evictable", "tree protected")
+ACCOUNT_COLUMNS = ("account", "request id", "FULL", "FULL pages", "SWA", "SWA pages")
+REQUEST_COLUMNS = (
+    "request",
+    "request id",
+    "row",
+    "prompt",
+    "prefix",
+    "protected",
+    "cursor",
+    "length",
+    "node",
+    "lock",
+)
+LOCK_COLUMNS = ("node", "boundary", "held by", "tombstones within")
+
+
+def summary(state: State) -> dict[str, object]:
+    """What the state is of, and its counters."""
+    opened, totals = state.opened, state.totals
+    return {
+        "run": opened.run,
+        "rank": f"{opened.rank} of {opened.ranks}",
+        "epoch": opened.epoch,
+        "route": opened.route,
+        "page size": state.page_size,
+        "window": state.config.window_tokens,
+        "digest": digest(state).hex(),
+        "tree nodes": len(state.nodes) - 1,
+        "live requests": len(state.requests),
+        "running steps": ", ".join(map(str, state.running)) or "none",
+        "free group": "open" if state.group_open else "none",
+        "FULL pages waiting for free_swa": state.dangling,
+        "evicted pages (FULL, SWA)": f"{totals.full_evicted}, {totals.swa_evicted}",
+        "tombstones made, healed": f"{totals.tombstones}, {totals.healed}",
+    }
+
+
+def pools(state: State) -> Rows:
+    """Pages of each pool by account."""
+    return [
+        _pool("FULL", state.full, state.full_evictable, state.full_protected),
+        _pool("SWA", state.swa, state.swa_evictable, state.swa_protected),
+    ]
+
+
+def _pool(name: str, book: PoolBook, evictable: int, protected: int) -> Sequence[object]:
+    held = book.held
+    return (
+        name, book.capacity, held[Kind.FREE], held[Kind.PENDING], held[Kind.REQUEST], evictable, protected
+    )  # fmt: skip
+
+
+def accounts(state: State) -> Rows:
+    """Which requests hold which pages, and what an open free group has taken in."""
+    held = np.unique(np.concatenate([state.full.account, state.swa.account]))
+    shown = held[np.isin(held & 7, (Kind.PENDING, Kind.REQUEST))]
+    return [_account(state, account) for account in shown.tolist()]
+
+
+def _account(state: State, account: int) -> Sequence[object]:
+    live = state.requests.get(holder_of(account)) if account & 7 == Kind.REQUEST else None
+    full, swa = (np.flatnonzero(book.account == account).tolist() for book in (state.full, state.swa))
+    rid = live.rid if live is not None else ""
+    return describe(account), rid, len(full), ranges(full), len(swa), ranges(swa)
+
+
+def requests(state: State) -> Rows:
+    """Live requests with their lengths in tokens, and where their path ends."""
+    rows = state.rows
+    return [
+        (
+            each.id, each.rid, each.row, each.prompt, each.prefix, int(rows.protected[each.row]),
+            int(rows.cursor[each.row]), int(rows.length[each.row]), each.node, _receipt(each.receipt),
+        )
+        for each in state.requests.values()
+    ]  # fmt: skip
+
+
+def _receipt(receipt: Receipt | None) -> str:
+    if receipt is None:
+        return "none"
+    return f"node {receipt.node} to {f'boundary {receipt.boundary}' if receipt.boundary else 'root'}"
+
+
+def locks(state: State) -> Rows:
+    """Receipts of live requests, then nodes that hold more receipts than those."""
+    held = [each for each in state.requests.values() if each.receipt is not None]
+    known: dict[int, int] = {}
+    out: Rows = []
+    for each in held:
+        assert each.receipt is not None
+        known[each.receipt.node] = known.get(each.receipt.node, 0) + 1
+        skipped = ", ".join(map(str, each.receipt.skipped))
+        out.append(
+            (each.receipt.node, each.receipt.boundary or "root", f"{each.rid} (request {each.id})", skipped)
+        )
+    for node in state.nodes.values():
+        others = node.anchors - known.get(node.id, 0)
+        if others:
+            out.append((node.id, "", f"{others} receipts of no live request", ""))
+    return out
+
+
+def tree_lines(state: State) -> Iterator[str]:
+    """The tree, a node a line, children indented under their parent, in the order in which they came."""
+    stack = [(state.root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        yield "  " * depth + (_node_line(state, node) if node.parent is not None else "root")
+        stack.extend((child, depth + 1) for child in reversed((node.children or {}).values()))
+
+
+def _node_line(state: State, node: Node) -> str:
+    start, stop = (node.end - node.pages) * state.page_size, node.end * state.page_size
+    swa = f"SWA {ranges(pages_of(node.swa).tolist())}" if node.swa else "tombstone"
+    words = [f"node {node.id}", f"[{start}, {stop})", f"FULL {ranges(pages_of(node.full).tolist())}", swa]
+    if node.holds or node.swa_locks:
+        words.append(f"locked: FULL {node.holds}, SWA {node.swa_locks}, receipts here {node.anchors}")
+    if node.boundary:
+        words.append(f"boundary {node.boundary}")
+    if node.parent is not None and node.parent.id == ROOT and node.namespace:
+        words.append(f"namespace {node.namespace.hex()[:16]}")
+    return "  ".join(words)
+
+
+def as_json(state: State) -> dict[str, object]:
+    """The whole state, page lists and all."""
+    return {
+        **{name.replace(" ", "_"): value for name, value in summary(state).items()},
+        "pools": _records(POOL_COLUMNS, pools(state)),
+        "accounts": _records(ACCOUNT_COLUMNS, accounts(state)),
+        "requests": [_request_json(state, each) for each in state.requests.values()],
+        "locks": _records(LOCK_COLUMNS, locks(state)),
+        "nodes": [_node_json(node) for node in state.nodes.values() if node.parent is not None],
+    }
+
+
+def _records(columns: Sequence[str], rows: Rows) -> list[dict[str, object]]:
+    names = [column.replace(" ", "_").lower() for column in columns]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _request_json(state: State, request: Request) -> dict[str, object]:
+    rows, row = state.rows, request.row
+    held = pages_for(int(rows.length[row]), state.page_size)
+    return {
+        "request": request.id,
+        "rid": request.rid,
+        "row": row,
+        "prompt": request.prompt,
+        "prefix": request.prefix,
+        "protected": int(rows.protected[row]),
+        "cursor": int(rows.cursor[row]),
+        "length": int(rows.length[row]),
+        "node": request.node,
+        "receipt": request.receipt._asdict() if request.receipt else None,
+        "full": rows.full_table[row, :held].tolist(),
+        "swa": rows.swa_table[row, :held].tolist(),
+    }
+
+
+def _node_json(node: Node) -> dict[str, object]:
+    return {
+        "node": node.id,
+        "parent": node.parent.id if node.parent else None,
+        "start_page": node.end - node.pages,
+        "end_page": node.end,
+        "full": pages_of(node.full).tolist(),
+        "swa": pages_of(node.swa).tolist(),
+        "live": bool(node.swa),
+        "receipts": node.anchors,
+        "full_locks": node.holds,
+        "swa_locks": node.swa_locks,
+        "boundary": node.boundary,
+        "tick": node.tick,
+        "swa_tick": node.swa_tick,
+        "namespace": node.namespace.hex(),
+    }
