@@ -14,7 +14,7 @@ from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, Pool
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, Pages
 
-FEW = 12
+FEW = 32
 """Up to so many pages a loop over ints is faster than array operations."""
 
 Astray = list[tuple[int, int]]
@@ -224,7 +224,7 @@ class MappingBook:
         if count == 0:
             return NO_PAGES
         if count > 1:
-            return self._write_many(full, old, new)
+            return self._write_few(full, old, new) if count <= FEW else self._write_many(full, old, new)
         page = int.from_bytes(full, "little")
         if page >= len(self.swa_of):
             return full
@@ -234,6 +234,24 @@ class MappingBook:
         self.digest += (after - before) * self.weight_at[page]
         self.nonzero += (after != 0) - (before != 0)
         return NO_PAGES if before == expected else full
+
+    def _write_few(self, full: Pages, old: Pages, new: Pages) -> Pages:
+        length, absent = len(full), bytes(len(full))
+        befores = memoryview(old if len(old) == length else absent).cast("I")
+        afters = memoryview(new if len(new) == length else absent).cast("I")
+        swa_of, weight, size = self.swa_of_at, self.weight_at, len(self.swa_of)
+        wrong: list[int] = []
+        for page, expected, after in zip(memoryview(full).cast("I"), befores, afters, strict=True):
+            if page >= size or after > _LARGEST:
+                wrong.append(page)
+                continue
+            before = swa_of[page]
+            if before != expected:
+                wrong.append(page)
+            swa_of[page] = after
+            self.digest += (after - before) * weight[page]
+            self.nonzero += (after != 0) - (before != 0)
+        return Pages(np.array(wrong, "<u4").tobytes()) if wrong else NO_PAGES
 
     def _write_many(self, full: Pages, old: Pages, new: Pages) -> Pages:
         ids = places_of(full)
@@ -252,6 +270,7 @@ class MappingBook:
 
 
 _ZERO = b"\0\0\0\0"
+_LARGEST = (1 << 31) - 1
 
 _PLACES = np.arange(1 << 12, dtype=np.int32)
 

@@ -5,9 +5,11 @@ protected pages, the orders of victims and the digest in the same breath.
 """
 
 from heapq import heapify, heappush
+from operator import mul
 
 import numpy as np
 
+from radixledger.cache.ledger import FEW
 from radixledger.cache.state import IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, State
 from radixledger.cache.weights import PLACE_LANE, lane
 from radixledger.journal.moves import pages_of
@@ -23,7 +25,9 @@ def place_sum(start: int, pages: Pages) -> int:
     size = 1 << max(12, (start + count).bit_length())
     weights = lane(PLACE_LANE, size)
     if count == 1:
-        return int(weights[start]) * int.from_bytes(pages, "little")
+        return weights.item(start) * int.from_bytes(pages, "little")
+    if count <= FEW:
+        return sum(map(mul, weights[start : start + count].tolist(), memoryview(pages).cast("I")))
     return int((weights[start : start + count] * pages_of(pages).astype(np.uint64)).sum())
 
 
@@ -54,7 +58,8 @@ def touch(state: State, node: Node) -> None:
 
     FULL recency is kept at the end of the path only: an inner node is no candidate, and inherits the tick
     of each child that is removed before it becomes one. Window recency goes up the last `ceilP(W)` tokens,
-    each ancestor strictly older than its descendant.
+    each page one tick older than the next, so that an ancestor is strictly older than its descendant (R80),
+    wherever the path is cut later.
     """
     if node.parent is None:
         return
@@ -69,7 +74,7 @@ def touch(state: State, node: Node) -> None:
         if walk.swa:
             state.tree_digest += walk.weight * (SWA_TICK * (tick - walk.swa_tick))
             walk.swa_tick = tick
-        tick -= 1
+        tick -= walk.pages
         span -= walk.pages
         walk = walk.parent
 
@@ -123,7 +128,7 @@ def cut(state: State, node: Node, upper: Node, boundary: BoundaryId) -> None:
     upper.boundary = boundary
     node.boundary = BoundaryId(0)
     upper.tick = node.tick
-    upper.swa_tick = node.swa_tick - 1 if node.swa else 0
+    upper.swa_tick = node.swa_tick - node.pages
     upper.content = place_sum(upper.end - upper.pages, upper.full)
     node.content -= upper.content
     state.nodes[upper.id] = upper
@@ -133,7 +138,7 @@ def cut(state: State, node: Node, upper: Node, boundary: BoundaryId) -> None:
 
 
 def prune(state: State, node: Node) -> None:
-    """Take a leaf out of the tree; its parent may become a candidate, as young as the leaf was."""
+    """Take a leaf out of the tree; its parent is as young as the leaf was, and may become a candidate."""
     parent = node.parent
     assert parent is not None, "the root is never removed"
     assert parent.children is not None, "a node hangs in its parent"
@@ -142,12 +147,12 @@ def prune(state: State, node: Node) -> None:
     del state.nodes[node.id]
     node.parent = None
     node.full = node.swa = NO_PAGES
+    if parent.parent is not None and node.tick > parent.tick:
+        state.tree_digest += parent.weight * (TICK * (node.tick - parent.tick))
+        parent.tick = node.tick
     if not parent.children:
         parent.children = None
         if parent.parent is not None:
-            if node.tick > parent.tick:
-                state.tree_digest += parent.weight * (TICK * (node.tick - parent.tick))
-                parent.tick = node.tick
             offer_leaf(state, parent)
     for order in (state.leaf_order, state.window_order):
         if len(order) > 2 * len(state.nodes) + 1024:
