@@ -279,3 +279,38 @@ class Server:
                 evolve(folded, event)
             assert folded.findings == []
             assert digest(folded) == digest(rank.state)
+
+
+def text(letter: str, start: int, stop: int) -> list[int]:
+    """Tokens [start, stop) of the stream of this letter; tokens of different streams differ."""
+    return [ord(letter) * 100_000 + at for at in range(start, stop)]
+
+
+def owners(rank: FaceRank) -> dict[str, list[int]]:
+    """Where each page of both pools is named: in a queue, by a node, by a row.
+
+    Read off the holders themselves, not off the accounts.
+    """
+    state, page_size = rank.state, rank.state.page_size
+    named: dict[str, list[int]] = {"full": [], "swa": []}
+    named["full"] += np.frombuffer(bytes(state.full.free + state.full.pending), "<i4").tolist()
+    named["swa"] += np.frombuffer(bytes(state.swa.free + state.swa.pending), "<i4").tolist()
+    for node in state.nodes.values():
+        named["full"] += np.frombuffer(node.full, "<i4").tolist()
+        named["swa"] += np.frombuffer(node.swa, "<i4").tolist()
+    for live in state.requests.values():
+        start, stop = int(state.rows.protected[live.row]), int(state.rows.length[live.row])
+        own = state.rows.full_table[live.row, start // page_size : -(-stop // page_size)]
+        swa = state.mapping.swa_of[own]
+        named["full"] += own.tolist()
+        named["swa"] += swa[swa != 0].tolist()
+    return named
+
+
+def every_page_is_named_once(rank: FaceRank, unbound: Sequence[int] = ()) -> bool:
+    """Whether each page of each pool has exactly one owner; `unbound` are FULL pages handed out to nobody."""
+    named = owners(rank)
+    named["full"] += unbound
+    named["swa"] += [page for each in unbound if (page := int(rank.state.mapping.swa_of[each]))]
+    capacity = {"full": rank.state.full.capacity, "swa": rank.state.swa.capacity}
+    return all(sorted(named[pool]) == list(range(1, capacity[pool] + 1)) for pool in capacity)
