@@ -314,3 +314,26 @@ def every_page_is_named_once(rank: FaceRank, unbound: Sequence[int] = ()) -> boo
     named["swa"] += [page for each in unbound if (page := int(rank.state.mapping.swa_of[each]))]
     capacity = {"full": rank.state.full.capacity, "swa": rank.state.swa.capacity}
     return all(sorted(named[pool]) == list(range(1, capacity[pool] + 1)) for pool in capacity)
+
+
+def path(server: Server, groups: str, letter: str = "a", dp_rank: int | None = None) -> list[int]:
+    """A path of live (`L`) and dead (`d`) pages, one insert per group: `path(server, "LL dL ddL")`; returns its tokens."""
+    pages = dead = 0
+    for group in groups.split():
+        dead = pages + group.count("d") if "d" in group else dead
+        pages += len(group)
+        assert group == "d" * group.count("d") + "L" * group.count("L"), "dead pages come before live ones"
+        server.insert(
+            text(letter, 0, pages * server.page_size), released=dead * server.page_size, dp_rank=dp_rank
+        )
+    return text(letter, 0, pages * server.page_size)
+
+
+def shape(server: Server, tokens: Sequence[int], dp_rank: int | None = None) -> str:
+    """The nodes of a path and the state of their pages, as `path` takes them."""
+    node, groups = server.match(tokens, dp_rank, full_only=True).last_device_node, []
+    while node.parent is not None:
+        pages = len(node.key) // server.page_size
+        groups.append(("d" if node.component_data[SWA].value is None else "L") * pages)
+        node = node.parent
+    return " ".join(reversed(groups))

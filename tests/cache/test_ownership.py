@@ -18,13 +18,13 @@ def test_a_node_holds_the_full_slots_of_its_tokens(page_size: int) -> None:
     found = server.match(text("a", 0, 3 * page_size))
     assert found.device_indices.tolist() == slots.tolist()
     node = found.last_device_node
-    values: list[list[int]] = []
+    values: list[int] = []
     while node.parent is not None:
         value = node.component_data[FULL].value
         assert len(node.key) == value.size
-        values.insert(0, value.tolist())
+        values = [*value.tolist(), *values]
         node = node.parent
-    assert sum(values, []) == slots.tolist()
+    assert values == slots.tolist()
     assert [child.parent for child in node.children] == [node] * len(node.children)
     server.check()
 
