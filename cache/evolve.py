@@ -34,7 +34,15 @@ def evolve(state: State, event: AnyEvent) -> None:
     state.seq = Seq(state.seq + 1)
     try:
         EVOLVE[type(event)](state, event)
-    except (KeyError, IndexError, AssertionError, AttributeError, ValueError, OverflowError) as error:
+    except (
+        KeyError,
+        IndexError,
+        AssertionError,
+        AttributeError,
+        ValueError,
+        TypeError,
+        OverflowError,
+    ) as error:
         # What the event names does not exist here: no lawful writer wrote it after these events.
         note(state, "an_event_names_what_exists", f"{type(event).__name__}: {type(error).__name__} {error}")
 

@@ -39,7 +39,7 @@ def law(check: Callable[[State], Iterator[Breach]]) -> Law:
         try:
             for breach in islice(check(state), FINDINGS_PER_LAW):
                 yield Finding(state.seq, check.__name__, *breach)
-        except (KeyError, IndexError, ValueError, OverflowError, AttributeError) as error:
+        except (KeyError, IndexError, AttributeError, ValueError, TypeError, OverflowError) as error:
             # Something names what does not exist, so that this law cannot even be asked.
             yield Finding(state.seq, check.__name__, f"cannot be asked: {type(error).__name__} {error}")
 
