@@ -30,7 +30,7 @@ from radixledger.journal.events import (
     Stepped,
     Unlocked,
 )
-from radixledger.journal.units import ROOT, Pages, RequestId, TokenCount
+from radixledger.journal.units import ROOT, UNBOUND, Pages, RequestId, TokenCount
 
 _ADMIT = cause(Operation.ADMIT)
 _DECODE = cause(Operation.EXTEND, Site.DECODE)
@@ -87,8 +87,8 @@ def extend(state: State, requests: NDArray[np.int64], grown: NDArray[np.int32]) 
     """
     rows, page_size = state.rows, state.page_size
     at = _rows_of(state, requests)
-    if (grown <= 0).any() or np.unique(at).size != at.size:
-        raise Refusal("a request grows by at least one token, and once per step")
+    if grown.size != at.size or (grown <= 0).any():
+        raise Refusal("each request grows by at least one token")
     lengths = rows.length[at].astype(np.int64)
     held = -(-lengths // page_size)
     counts = -(-(lengths + grown) // page_size) - held
@@ -154,11 +154,16 @@ def _ones(count: int) -> bytes:
 
 
 def _rows_of(state: State, requests: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The row of each request, int64 [n]; refuses numbers that are not live."""
+    """The row of each request, int64 [n]; refuses numbers that are not live or named twice."""
     at = requests & state.rows.mask
     live = state.rows.request.take(at)
     if live.tobytes() != requests.tobytes():
         raise UnknownRequest(int(requests[live != requests][0]))
+    distinct = set(requests.tolist())
+    if UNBOUND in distinct:
+        raise UnknownRequest(UNBOUND)
+    if len(distinct) < len(requests):
+        raise Refusal("a request is named twice in one step")
     return at
 
 
@@ -181,6 +186,8 @@ def reclaim(state: State, request: int, pre: int, in_flight: int = 0) -> Decisio
 
 def reclaim_batch(state: State, requests: NDArray[np.int64], in_flight: int = 0) -> Decision[None]:
     """`reclaim` for the requests of a decode batch, each at its own length - 1; one comparison if none is due."""
+    if in_flight < 0:
+        raise Refusal(f"{in_flight} tokens in flight")
     at = _rows_of(state, requests)
     due = state.rows.length[at] > state.rows.reclaim_at[at] + in_flight
     if due.any():
@@ -262,6 +269,12 @@ def cache_unfinished(
     if count <= prev:
         return TokenCount(prev * page_size)
     brought = _brought(state, live, count, Operation.UNFINISHED)
+    if brought.released > prev and count - brought.released < state.tail_pages:
+        raise Refusal(
+            f"request {request} gave its SWA back below token {brought.released * page_size}; "
+            f"a path that ends at {count * page_size} would have no window (R259)",
+            request=live.id,
+        )
     ended = yield from insert(state, key, live.namespace, brought)
     node, why = ended.node, cause(Operation.UNFINISHED)
     assert node.end == count, "a running request's last page is live, so no leaf of it is vetoed (R134)"
@@ -349,6 +362,8 @@ def step_began(
     """A device step was dispatched: request i writes tokens [starts[i], stops[i])."""
     if step in state.running:
         raise Refusal(f"step {step} is running already")
+    if not len(requests) == len(starts) == len(stops):
+        raise Refusal(f"{len(requests)} requests have {len(starts)} starts and {len(stops)} stops")
     _rows_of(state, requests)
     yield Stepped(step, Phase.BEGAN, requests.tobytes(), starts.tobytes(), stops.tobytes())
 

@@ -12,7 +12,7 @@ from radixledger.cache.eviction import oldest_leaf, oldest_window
 from radixledger.cache.match import Walk, descend, walk
 from radixledger.cache.refusals import Busy, ForeignFree, Refusal
 from radixledger.cache.state import Node, Receipt, State
-from radixledger.journal.accounts import Kind, Pool
+from radixledger.journal.accounts import Kind, Pool, describe
 from radixledger.journal.causes import Cause, Operation, Site, cause
 from radixledger.journal.events import (
     Evicted,
@@ -118,7 +118,8 @@ def match(
 
 
 def lock(state: State, node: NodeId, request: RequestId = UNBOUND, why: Cause = _LOCK) -> Decision[Receipt]:
-    """Shield a path: FULL to the root, SWA over its last window (R111)."""
+    """Shield a path: FULL to the root, SWA over its last window (R111). A live request has a lock of its own already."""
+    _refuse_live(state, request)
     if node not in state.nodes:
         raise Refusal(f"node {node} is not in the tree", request=request)
     if node == ROOT:
@@ -137,15 +138,26 @@ def locked_by(state: State, node: Node, request: RequestId, why: Cause) -> Locke
 def unlock(
     state: State, receipt: Receipt, request: RequestId = UNBOUND, why: Cause = _UNLOCK
 ) -> Decision[None]:
-    """Release exactly what the receipt holds; a receipt that is not held is refused (R122)."""
+    """Release exactly what the receipt holds; one that is not held, or that a live request holds, is refused (R122)."""
     if receipt.node == ROOT:
         return
+    _refuse_live(state, request)
     node = state.nodes.get(receipt.node)
-    if node is None or node.anchors <= 0 or not _segment_is_held(node, receipt):
+    owners = [
+        live.id for live in state.requests.values() if live.receipt and live.receipt.node == receipt.node
+    ]
+    if node is None or node.anchors <= len(owners) or not _segment_is_held(node, receipt):
         raise Refusal(
-            f"the receipt of node {receipt.node}, boundary {receipt.boundary}, is not held", request=request
+            f"the receipt of node {receipt.node}, boundary {receipt.boundary}, is not held"
+            + (f", but by the live requests {owners[:8]}" if owners else ""),
+            request=request,
         )
     yield Unlocked(receipt.node, receipt.boundary, request, why)
+
+
+def _refuse_live(state: State, request: int) -> None:
+    if request in state.requests:
+        raise Busy(f"request {request} is live: it is locked and released by its own calls", request=request)
 
 
 def _segment_is_held(node: Node, receipt: Receipt) -> bool:
@@ -160,7 +172,7 @@ def _segment_is_held(node: Node, receipt: Receipt) -> bool:
     return not receipt.boundary
 
 
-def check_slice(state: State, key: bytes, brought: Slice) -> None:
+def check_slice(state: State, key: bytes, namespace: bytes, brought: Slice) -> None:
     """Refuse an insert whose pages are not the giver's, or whose live part has no SWA (R89, R97)."""
     count = len(brought.pages) // 4
     if len(key) // state.stride < count:
@@ -172,6 +184,8 @@ def check_slice(state: State, key: bytes, brought: Slice) -> None:
             raise Refusal(
                 f"{name} is {at} pages; a position cannot be negative (R271)", request=brought.request
             )
+    if brought.start is None:
+        _check_stranger(state, key, namespace, brought)
     own = brought.part(brought.prev, count)
     _check_held(state.full.all_with(own, brought.giver), state, Pool.FULL, own, brought)
     live = brought.part(max(brought.prev, brought.released), count)
@@ -183,6 +197,22 @@ def check_slice(state: State, key: bytes, brought: Slice) -> None:
             pages=live,
         )
     _check_held(state.swa.all_with(swa, brought.giver), state, Pool.SWA, swa, brought)
+
+
+def _check_stranger(state: State, key: bytes, namespace: bytes, brought: Slice) -> None:
+    """Refuse a giver that can give nothing, a live row that would not know of it, and a prefix the tree never gave."""
+    request = brought.request
+    if brought.giver & 7 != Kind.REQUEST:
+        raise Refusal(
+            f"{describe(brought.giver)} is nobody who could give pages to the tree", request=request
+        )
+    _refuse_live(state, brought.giver >> 3)
+    if brought.prev:
+        given = walk(state, key[: brought.prev * state.stride], namespace, full_only=True).full_hit
+        if given < brought.prev:
+            raise Refusal(
+                f"prev_prefix_len is {brought.prev} pages, the tree has {given} of them", request=request
+            )
 
 
 def _check_held(held: bool, state: State, pool: Pool, pages: Pages, brought: Slice) -> None:
@@ -203,7 +233,7 @@ def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decisi
     The duplicate interval that no component consumes is freed here and by nobody else (R61, R62). Own pages
     behind the end of the returned node, if a leaf was vetoed, are freed too (R93).
     """
-    check_slice(state, key, brought)
+    check_slice(state, key, namespace, brought)
     node, done, total, stride = state.root, 0, len(brought.pages) // 4, state.stride
     if brought.start is not None:
         assert brought.start.end == brought.prev, "a request's protected path ends where its last node ends"
@@ -344,6 +374,8 @@ def check_quiet(state: State) -> None:
         raise Busy(f"{len(state.requests)} requests are live: {', '.join(sorted(state.rids)[:8])}")
     if state.group_open:
         raise Busy("a free group is open")
+    if state.running:
+        raise Busy(f"step {next(iter(state.running))} is running")
     if state.root.holds:
         raise Busy(f"{state.full_protected} FULL pages are held by locks that no live request owns")
     for book in (state.full, state.swa):

@@ -8,6 +8,7 @@ from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
 from radixledger.cache.state import Node, State
 from radixledger.cache.tree import LIVE, cut, graft, offer_window, place_sum, prune, touch
 from radixledger.journal.accounts import tree_account
+from radixledger.journal.causes import Operation, cause
 from radixledger.journal.events import (
     Healed,
     HealMode,
@@ -20,6 +21,9 @@ from radixledger.journal.events import (
     Unlocked,
 )
 from radixledger.journal.units import NO_PAGES, UNBOUND
+
+_FLUSH = cause(Operation.FLUSH)
+"""Why a leaf goes that nobody evicts: evictions are evidence of pressure, so totals leave it out (R172, A40)."""
 
 
 def transferred(state: State, event: Transferred) -> None:
@@ -109,9 +113,10 @@ def removed(state: State, event: Removed) -> None:
     if event.swa:
         unmap_pages(state, event.full, event.swa)
         move(state, state.swa, event.swa, account, event.to)
-        state.totals.swa_evicted += len(event.swa) >> 2
     move(state, state.full, event.full, account, event.to)
-    state.totals.full_evicted += len(event.full) >> 2
+    if event.cause != _FLUSH:
+        state.totals.swa_evicted += len(event.swa) >> 2
+        state.totals.full_evicted += len(event.full) >> 2
     prune(state, node)
 
 

@@ -175,7 +175,8 @@ class RankCache:
         """`reclaim` for a decode batch; nothing is written unless a request crossed a page."""
         rows = self.state.rows
         at = requests & rows.mask
-        if np.count_nonzero(rows.length.take(at) > rows.reclaim_at.take(at) + in_flight):
+        due = rows.length.take(at) > rows.reclaim_at.take(at) + in_flight
+        if np.count_nonzero(due) or rows.request.take(at).tobytes() != requests.tobytes():
             self._run(decide_requests.reclaim_batch(self.state, requests, in_flight))
 
     def cache_unfinished(self, request: int, key: bytes, tokens: int | None = None) -> TokenCount:

@@ -284,7 +284,8 @@ class Model:
         """A raw insert. Returns where the path ends, and how many pages of it the tree had before."""
         self.judge_slice(key, pages, prev, released, giver)
         path = (space, *key[: len(pages)])
-        turn_if(["busy"] * self.in_a_row(pages[prev:]) + ["refused"] * (prev > self.tree.depth(path)))
+        given = self.tree.depth((space, *key[:prev]))
+        turn_if(["busy"] * self.in_a_row(pages[prev:]) + ["refused"] * (prev > given))
         return self.settle(path, pages, prev, released)
 
     def settle(self, path: Prefix, pages: Sequence[int], prev: int, released: int) -> tuple[Prefix, int]:

@@ -74,8 +74,7 @@ class RankModel(Model):
         handed: Mapping[int, tuple[Sequence[int], Sequence[int]]],
     ) -> None:
         """`handed`: the pages that each request got, as its row shows them."""
-        turn_if(["unknown_request"] * any(request not in self.guests for request in requests)
-                + ["refused"] * (any(more <= 0 for more in grown) or len(set(requests)) < len(requests)))  # fmt: skip
+        self.judge_batch(requests, any(more <= 0 for more in grown))
         needed = self.crossings(requests, grown)
         if any(needed.values()):
             over = any(
@@ -102,8 +101,15 @@ class RankModel(Model):
         guest.cursor = stop
         return stop
 
+    def judge_batch(self, requests: Sequence[int], wrong: bool = False) -> None:
+        """Live requests, each named once, and whatever else may be wrong with a step."""
+        turn_if(
+            ["unknown_request"] * any(request not in self.guests for request in requests)
+            + ["refused"] * (wrong or len(set(requests)) < len(requests))
+        )
+
     def reclaim_batch(self, requests: Sequence[int], in_flight: int) -> None:
-        turn_if(["unknown_request"] * any(request not in self.guests for request in requests))
+        self.judge_batch(requests)
         for request in requests:
             self.reclaim(request, self.guests[request].length - 1, in_flight)
 
@@ -124,10 +130,11 @@ class RankModel(Model):
 
     def cache_unfinished(self, request: int, letters: Sequence[str]) -> int:
         guest = self._judge_busy(request)
-        page, count = self.shape.page, len(letters)
+        page, count, released = self.shape.page, len(letters), guest.cursor // self.shape.page
         if count * page <= guest.protected:
             return guest.protected
-        turn_if(["refused"] * (count * page > guest.length or count * page <= guest.cursor))
+        without_window = released * page > guest.protected and count - released < self.shape.tail
+        turn_if(["refused"] * (count * page > guest.length or without_window))
         path = self._insert_own(request, guest, letters)
         assert len(path) == count + 1, "what runs on is in the tree as a whole"
         guest.row[:count] = [self.tree.places[path[: at + 2]].full for at in range(count)]
@@ -163,8 +170,7 @@ class RankModel(Model):
     def step_began(
         self, step: int, requests: Sequence[int], starts: Sequence[int], stops: Sequence[int]
     ) -> None:
-        turn_if(["refused"] * (step in self.steps or not len(requests) == len(starts) == len(stops))
-                + ["unknown_request"] * any(request not in self.guests for request in requests))  # fmt: skip
+        self.judge_batch(requests, step in self.steps or not len(requests) == len(starts) == len(stops))
         reads = {}
         for request, start, stop in zip(requests, starts, stops, strict=True):
             guest = self.guests[request]

@@ -136,9 +136,11 @@ def unlock(player: Player, chance: Chance) -> None:
     sides = player.sides
     receipts = [receipt for receipt, _ in player.receipts]
     if not receipts or rarely(chance, 12):
-        guests = [sides.live.state.requests[number].receipt for number in sides.model.guests]
-        forged = [Receipt(each.node, BoundaryId(each.boundary + 1)) for each in receipts]
-        receipts = [*player.spent, *(each for each in guests if each is not None), *forged]
+        own = [sides.live.state.requests[number].receipt for number in sides.model.guests]
+        held = {each.node for each in receipts}
+        forged = [Receipt(each.node, BoundaryId(each.boundary + 999)) for each in receipts]
+        others = [each for each in (*player.spent, *own) if each is not None and each.node not in held]
+        receipts = [*others, *forged]
     receipt = one_of(chance, receipts or [Receipt(NodeId(4321), BoundaryId(0))])
 
     def imagine(_: None) -> None:
@@ -301,11 +303,8 @@ def translate(player: Player, chance: Chance) -> None:
         assert swa is not None
         assert pages_of(swa).tolist() == right
 
-    player.play(
-        f"translate {pages} required {required}",
-        lambda: sides.live.translate(packed(pages), require_mapped=required),
-        imagine,
-    )
+    player.told.append(f"translate {pages} required {required}")
+    sides.read(lambda: sides.live.translate(packed(pages), require_mapped=required), imagine)
 
 
 def record_ledger(player: Player, _: Chance) -> None:

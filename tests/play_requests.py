@@ -106,7 +106,6 @@ def grow(player: Player, chance: Chance, choose: Callable[[Guest], int], *, deco
     if lawful and not rarely(chance, 30):
         evict_for(player, sum(sides.model.crossings(requests, grown).values()))
     before = {request: guests[request].length for request in requests if request in guests}
-    fed = len(sides.tape.events)
 
     def act() -> NDArray[np.int32] | None:
         if decode:
@@ -124,7 +123,10 @@ def grow(player: Player, chance: Chance, choose: Callable[[Guest], int], *, deco
             ]
 
     player.play(f"{'decode' if decode else 'extend'} {requests} {grown}", act, imagine)
-    if lawful and len(before) == len(requests) and rarely(chance, 20) and len(sides.tape.events) > fed:
+    grew = len(before) == len(requests) and all(
+        guests[each].length > length for each, length in before.items()
+    )
+    if requests and grew and rarely(chance, 20):
         starts = [before[request] for request in requests]
         begin_step(player, requests, starts, [guests[request].length for request in requests])
 
@@ -176,7 +178,7 @@ def reclaim_batch(player: Player, chance: Chance) -> None:
     sides = player.sides
     requests = some(chance, list(sides.model.guests), 4)
     if rarely(chance, 3):
-        requests.append(one_of(chance, NOBODY))
+        requests.append(one_of(chance, NOBODY[1:]))
     in_flight = one_of(chance, (0, 0, 1, player.shape.page))
     player.play(
         f"reclaim batch {requests} in flight {in_flight}",

@@ -5,12 +5,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from radixledger.cache.decide_unified import Slice
 from radixledger.cache.rank import RankCache
-from radixledger.cache.refusals import Busy, Refusal
-from radixledger.journal.accounts import request_account
+from radixledger.cache.refusals import Busy, Refusal, UnknownRequest
+from radixledger.cache.state import Receipt
+from radixledger.journal.accounts import FREE, request_account, tree_account
+from radixledger.journal.causes import Operation
 from radixledger.journal.events import Refused
 from radixledger.journal.moves import pages_of
-from radixledger.journal.units import Pages, RequestId
+from radixledger.journal.units import UNBOUND, BoundaryId, NodeId, Pages, RequestId
 
 from ..machine import opened, packed
 from ..model_tree import Shape
@@ -83,4 +86,94 @@ def test_a_window_cannot_end_behind_the_request(case: Case) -> None:
     case.refused(lambda: case.rank.reclaim(case.request, 14))
     case.refused(lambda: case.rank.reclaim(case.request, 40))
     case.refused(lambda: case.rank.reclaim(case.request, 12, -1))
+    case.refused(lambda: case.rank.reclaim_batch(np.array([case.request], np.int64), -40))
     assert case.rank.reclaim(case.request, 13) == 0
+
+
+@pytest.mark.parametrize("numbers", [[0], [-1], [1 << 40]])
+def test_a_batch_names_live_requests(case: Case, numbers: list[int]) -> None:
+    """A free row 0 shows request 0, and yet no request has that number."""
+    other = case.admit("bob", b"b")
+    case.rank.abort(case.request)
+    assert case.rank.state.rows.request[0] == 0
+    requests, ones = np.array([other, *numbers], np.int64), np.array([1, 1], np.int32)
+    case.refused(lambda: case.rank.extend(requests, ones), UnknownRequest)
+    case.refused(lambda: case.rank.decode(requests), UnknownRequest)
+    if numbers != [0]:
+        case.refused(lambda: case.rank.reclaim_batch(requests), UnknownRequest)
+    case.refused(lambda: case.rank.step_began(1, requests, ones, ones), UnknownRequest)
+
+
+def test_a_batch_names_a_request_once(case: Case) -> None:
+    """Two pages for one position would leave one that nobody names."""
+    twice, ones = np.array([case.request] * 2, np.int64), np.array([1, 1], np.int32)
+    case.grow(case.request, 3)
+    case.refused(lambda: case.rank.decode(twice))
+    case.refused(lambda: case.rank.extend(twice, ones))
+    case.refused(lambda: case.rank.extend(twice[:1], ones))
+    case.refused(lambda: case.rank.step_began(1, twice, ones, ones))
+
+
+def test_a_step_tells_where_each_of_its_requests_writes(case: Case) -> None:
+    one, two = np.array([case.request], np.int64), np.array([13, 14], np.int32)
+    case.refused(lambda: case.rank.step_began(1, one, two, two[:1]))
+    case.refused(lambda: case.rank.step_began(1, one, two[:1], two))
+
+
+def test_a_rank_with_a_step_in_flight_is_not_flushed() -> None:
+    """R177: not even if the step has no request."""
+    tape = Tape(opened(SHAPE))
+    rank = RankCache(tape.opened, tape)
+    none = np.zeros(0, np.int64)
+    rank.step_began(1, none, none.astype(np.int32), none.astype(np.int32))
+    with pytest.raises(Busy):
+        rank.flush()
+    rank.step_ended(1)
+    assert rank.flush() == 0
+
+
+def inserted(case: Case, pages: Pages, *, prev: int = 0, released: int = 0, giver: int | None = None) -> None:
+    account = request_account(UNBOUND) if giver is None else giver
+    brought = Slice(pages, prev, released, account, UNBOUND, Operation.INSERT)
+    case.rank.insert(b"b" * 16 * (len(pages) // 4), b"", brought)
+
+
+def test_the_tree_takes_pages_from_those_who_have_them(case: Case) -> None:
+    """R89, R97: not from the free queue, from a node, or behind the back of a live request."""
+    for giver in (int(FREE), int(tree_account(NodeId(1)))):
+        case.refused(lambda giver=giver: inserted(case, case.full, giver=giver))  # type: ignore[misc]
+    case.refused(lambda: inserted(case, case.row, giver=request_account(case.request)), Busy)
+    free_pages = case.rank.state.full.next_free(2)
+    case.refused(lambda: inserted(case, free_pages))
+
+
+def test_the_tree_believes_no_prefix_that_it_never_gave(case: Case) -> None:
+    """R61: pages below `prev_prefix_len` are not looked at, so they must be the tree's."""
+    case.refused(lambda: inserted(case, case.full, prev=1))
+    inserted(case, Pages(case.full[:4]))
+    inserted(case, case.full, prev=1)
+    assert case.rank.peek(b"b" * 32).tokens == 8
+
+
+def test_a_live_request_is_locked_and_released_by_its_own_calls(case: Case) -> None:
+    """R137, R140: its receipt in other hands would leave its path open to eviction."""
+    case.rank.cache_unfinished(case.request, b"a" * 52)
+    receipt = case.rank.state.requests[case.request].receipt
+    assert receipt is not None
+    case.refused(lambda: case.rank.unlock(receipt))
+    case.refused(lambda: case.rank.lock(receipt.node, case.request), Busy)
+    ours = case.rank.lock(receipt.node)
+    case.refused(lambda: case.rank.unlock(ours, case.request), Busy)
+    case.refused(lambda: case.rank.unlock(Receipt(ours.node, BoundaryId(99))))
+    case.rank.unlock(ours)
+    case.refused(lambda: case.rank.unlock(ours))
+    case.rank.finish(case.request, b"a" * 52)
+
+
+def test_a_path_without_a_window_is_not_cached_for_a_request_that_goes_on(case: Case) -> None:
+    """R259: a key that ends too far below what was reclaimed."""
+    case.grow(case.request, 15)
+    assert case.rank.reclaim(case.request, 27) == 16
+    for tokens in (16, 20):
+        case.refused(lambda tokens=tokens: case.rank.cache_unfinished(case.request, b"a" * 4 * tokens))  # type: ignore[misc]
+    assert case.rank.cache_unfinished(case.request, b"a" * 4 * 24) == 24
