@@ -1,0 +1,215 @@
+"""Events as columns: a batch of frames becomes numpy arrays, one set of them for each stored table.
+
+Not a fold: nothing here depends on an event of another batch, so batches are loaded one by one, and
+loading can stop and go on anywhere. Rule: what a table stores is decided in `tables.py`; this module
+only lays out the arrays that its expressions read.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from radixledger.analytics.batch import NONE, Array, Batch, Columns, Group, flatten
+from radixledger.analytics.page_rows import page_columns
+from radixledger.analytics.tables import ARRAYS
+from radixledger.journal.accounts import describe
+from radixledger.journal.events import (
+    Aborted,
+    Admitted,
+    Closed,
+    Digested,
+    Event,
+    Evicted,
+    Finished,
+    Gap,
+    Healed,
+    LedgerTaken,
+    Locked,
+    Matched,
+    Opened,
+    Reclaimed,
+    Refused,
+    Removed,
+    Repointed,
+    Retracted,
+    Snapshotted,
+    Split,
+    Stepped,
+    Tombstoned,
+    Transferred,
+    Unlocked,
+    Violated,
+)
+from radixledger.journal.frame import Frame
+from radixledger.journal.moves import pages_of
+
+
+def columns(frames: Sequence[Frame]) -> dict[str, Columns]:
+    """The arrays of every stored table that these frames have rows for, of one rank.
+
+    Each has `seq`, `epoch`, `step` and what its table's expressions name. Raises MalformedEvent.
+    """
+    batch = flatten(frames)
+    if not len(batch.seq):
+        return {}
+    tables = {"events": {name: getattr(batch, name) for name in ARRAYS["events"]}}
+    for name, rows in page_columns(batch).items():
+        tables[name] = _with_spine(batch, name, rows)
+    for name, (read, kinds) in _READERS.items():
+        if rows := _end_to_end([read(group) for kind in kinds if (group := batch.group(kind))]):
+            tables[name] = _with_spine(batch, name, rows)
+    return tables
+
+
+def _with_spine(batch: Batch, table: str, rows: Columns) -> Columns:
+    """The arrays of a table; what every event has is looked up at the place of each row's event."""
+    at = rows["at"]
+    return {name: rows[name] if name in rows else getattr(batch, name)[at] for name in ARRAYS[table]}
+
+
+def _end_to_end(parts: list[Columns]) -> Columns:
+    """The rows of several event types under each other; a column that one of them lacks is NONE there."""
+    if len(parts) <= 1:
+        return parts[0] if parts else {}
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: np.concatenate([_column_or_none(part, name) for part in parts]) for name in names}
+
+
+def _column_or_none(part: Columns, name: str) -> Array:
+    return part[name] if name in part else np.full(len(part["at"]), NONE, np.int64)
+
+
+_Reader: TypeAlias = Callable[[Group], Columns]
+
+
+def _fields(ints: tuple[str, ...] = (), objects: tuple[str, ...] = ()) -> _Reader:
+    """A reader that takes fields as they stand, one row an event; it leaves out what the type does not have."""
+
+    def read(group: Group) -> Columns:
+        present = group.kind.__struct_fields__
+        numbers = {name: group.ints(name) for name in ints if name in present}
+        return {"at": group.at} | numbers | {name: group.objects(name) for name in objects}
+
+    return read
+
+
+def _openings(group: Group) -> Columns:
+    rows = _fields(
+        ints=("rank", "ranks", "window_need", "stride", "schema", "dirty", "seed"),
+        objects=("run", "route", "redaction", "key_id", "code"),
+    )(group)
+    rows["opened_rank"], rows["opened_run"] = rows.pop("rank"), rows.pop("run")
+    for name in ("page_size", "full_pages", "swa_pages", "window_tokens", "rows", "context_pages"):
+        rows[name] = group.ints(f"config.{name}")
+    for name in ("formula", "tombstone_leaf", "key_mode", "swa_victims"):
+        rows[name] = group.objects(f"config.{name}")
+    return rows
+
+
+def _opened_labels(group: Group) -> Columns:
+    places = zip(group.at.tolist(), group.events, strict=True)
+    labels = [(at, key, value) for at, event in places for key, value in event.labels.items()]
+    return {
+        "at": np.array([at for at, _, _ in labels], np.int64),
+        "key": _texts([key for _, key, _ in labels]),
+        "value": _texts([value for _, _, value in labels]),
+    }
+
+
+def _node_gains(group: Group) -> Columns:
+    """One row for the node: the pages that it gained or lost, and its parent where the event names one."""
+    full_sign, swa_sign = {Transferred: (1, 1), Tombstoned: (0, -1), Healed: (0, 1), Removed: (-1, -1)}[
+        group.kind
+    ]
+    rows = {"at": group.at, "swa_delta": swa_sign * group.lengths("swa")}
+    rows["full_delta"] = full_sign * group.lengths("full") if full_sign else np.zeros_like(group.at)
+    return rows | ({"parent": group.ints("parent")} if group.kind is Transferred else {})
+
+
+def _node_cut(group: Group) -> Columns:
+    """Two rows: the upper node gains what the lower one loses, and stands between it and its parent."""
+    full, swa = group.lengths("full"), group.lengths("swa")
+    node, upper = group.ints("node"), group.ints("upper")
+    return {
+        "at": np.concatenate([group.at, group.at]),
+        "node": np.concatenate([node, upper]),
+        "parent": np.concatenate([upper, group.ints("parent")]),
+        "full_delta": np.concatenate([-full, full]),
+        "swa_delta": np.concatenate([-swa, swa]),
+    }
+
+
+def _node_changes(group: Group) -> Columns:
+    return _node_cut(group) if group.kind is Split else _node_gains(group)
+
+
+def _lock_changes(group: Group) -> Columns:
+    rows = _fields(ints=("boundary", "marked"))(group)
+    return rows | ({"skipped": group.lengths("skipped", width=8)} if group.kind is Locked else {})
+
+
+def _reclaims(group: Group) -> Columns:
+    rows = _fields(ints=("start", "stop", "in_flight"))(group)
+    return rows | {"pages": group.lengths("swa")}
+
+
+def _repointings(group: Group) -> Columns:
+    return _fields(ints=("start", "protected"))(group) | {"pages": group.lengths("full")}
+
+
+def _step_changes(group: Group) -> Columns:
+    """Step number and phase, how many requests the step runs, and how many tokens it writes."""
+    starts, stops = group.packed("starts"), group.packed("stops")
+    rows = {"at": group.at, "number": group.ints("step"), "phase": group.ints("phase")}
+    return rows | {"requests": group.lengths("requests", width=8), "tokens": stops.sums() - starts.sums()}
+
+
+def _findings(group: Group) -> Columns:
+    """Refused and Violated: the pages as a list of numbers, the accounts in words."""
+    rows = _fields(ints=("pool", "since"), objects=("reason" if group.kind is Refused else "law", "detail"))(
+        group
+    )
+    for name in ("expected", "found"):
+        rows[name] = _texts([describe(getattr(event, name)) for event in group.events])
+    rows["pages"] = _texts([str(pages_of(event.pages).tolist()) for event in group.events])
+    return rows
+
+
+def _digests(group: Group) -> Columns:
+    return {"at": group.at, "digest": _texts([event.digest.hex() for event in group.events])}
+
+
+def _ledgers(group: Group) -> Columns:
+    objects = ("phase", "digest")
+    numbers = tuple(name for name in LedgerTaken.__struct_fields__ if name not in objects)
+    return _fields(ints=numbers, objects=("phase",))(group)
+
+
+def _texts(values: list[str]) -> Array:
+    texts = np.empty(len(values), object)
+    texts[:] = values
+    return texts
+
+
+_READERS: dict[str, tuple[_Reader, tuple[type[Event], ...]]] = {
+    "openings": (_openings, (Opened,)),
+    "opened_labels": (_opened_labels, (Opened,)),
+    "admissions": (_fields(ints=("prompt", "prefix"), objects=("rid", "namespace")), (Admitted,)),
+    "endings": (_fields(ints=("tokens", "cached")), (Finished, Retracted, Aborted)),
+    "matches": (_fields(ints=("asked", "full_hit", "hit", "stop"), objects=("rid", "namespace")), (Matched,)),
+    "node_changes": (_node_changes, (Transferred, Split, Tombstoned, Healed, Removed)),
+    "lock_changes": (_lock_changes, (Locked, Unlocked)),
+    "reclaims": (_reclaims, (Reclaimed,)),
+    "repointings": (_repointings, (Repointed,)),
+    "step_changes": (_step_changes, (Stepped,)),
+    "evictions": (
+        _fields(ints=("asked_full", "asked_swa", "gained_full", "gained_swa", "events")),
+        (Evicted,),
+    ),
+    "ledgers": (_ledgers, (LedgerTaken,)),
+    "refusals": (_findings, (Refused,)),
+    "violations": (_findings, (Violated,)),
+    "gaps": (_fields(ints=("lost",), objects=("reason",)), (Gap,)),
+    "digests": (_digests, (LedgerTaken, Snapshotted, Closed, Digested)),
+}

@@ -1,0 +1,169 @@
+"""Loaded runs as a folder of Parquet files, partitioned by run and rank, for any number of events.
+
+Rule: a batch is a folder of its own, `DIR/run=RUN/rank=RANK/FIRST-LAST/TABLE.parquet`, that is written
+aside and moved into place by one rename. Whoever reads `run=*/rank=*/*/TABLE.parquet` sees whole
+batches, of a load that is going on too.
+"""
+
+import fcntl
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import IO
+from urllib.parse import quote
+
+import duckdb
+
+from radixledger.analytics.batch import Columns
+from radixledger.analytics.queries import view_statements
+from radixledger.analytics.store import BOOKKEEPING, LOADS, Loaded, StoreError, last_loaded
+from radixledger.analytics.tables import LAYOUT, TABLES, shown, vocabulary
+from radixledger.journal.units import Rank
+
+LAYOUT_FILE = "LAYOUT"
+"""Names the layout of the tables; its presence says that a folder holds loaded runs."""
+
+_STAGING = "staging-"
+_PARQUET = "(FORMAT parquet, COMPRESSION zstd)"
+
+
+class Folder:
+    """A folder of Parquet files that batches are added to, made when it is not there.
+
+    Raises StoreError for a folder that holds something else, is of another layout, or is being loaded
+    into by somebody else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        if not any(path.iterdir()):
+            (path / LAYOUT_FILE).write_text(LAYOUT + "\n")
+        _demand_layout(path)
+        self._path = path
+        self._lock = _lock(path / LAYOUT_FILE)
+        for abandoned in path.glob(_STAGING + "*"):
+            shutil.rmtree(abandoned)
+        self._staging = Path(mkdtemp(prefix=_STAGING, dir=path))
+        self._connection = duckdb.connect()
+        for statement in (*vocabulary(), *_empty_tables()):
+            self._connection.execute(statement)
+
+    def loaded(self, run: str, rank: Rank) -> Loaded | None:
+        """The last event of a rank that is here; None when there is none."""
+        place = self._place(run, rank)
+        if not place.is_dir() or not any(place.iterdir()):
+            return None
+        with duckdb.connect() as connection:
+            for name in ("loads", "events"):
+                connection.execute(f"CREATE VIEW {name} AS FROM {_scan(place / '*' / f'{name}.parquet')}")
+            return last_loaded(connection, run, rank)
+
+    def append(self, run: str, rank: Rank, tables: Mapping[str, Columns]) -> None:
+        """Take one batch: every table has a file, so that a table without rows is one too."""
+        seq = tables["events"]["seq"]
+        part = self._staging / f"{seq[0]:020d}-{seq[-1]:020d}"
+        part.mkdir()
+        key = {"run": run, "rank": rank}
+        for name in TABLES:
+            if name in tables:
+                self._connection.register("batch", tables[name])
+                query = f"SELECT $run AS run, $rank::INTEGER AS rank, {shown(name)} FROM batch"
+                self._write(part / f"{name}.parquet", query, key)
+            else:
+                self._write(part / f"{name}.parquet", f"FROM {name}", {})
+        self._connection.register("batch", tables["events"])
+        self._write(part / "loads.parquet", LOADS, key)
+        place = self._place(run, rank)
+        place.mkdir(parents=True, exist_ok=True)
+        part.rename(place / part.name)
+
+    def label(self, run: str, labels: Mapping[str, str]) -> None:
+        """Give a run labels: its one file of labels is replaced by one rename."""
+        file = self._run_place(run) / "labels.parquet"
+        self._connection.execute("TRUNCATE labels")
+        if file.exists():
+            self._connection.execute(f"INSERT INTO labels FROM {_scan(file)}")
+        for key, value in labels.items():
+            self._connection.execute("DELETE FROM labels WHERE key = ?", [key])
+            self._connection.execute("INSERT INTO labels VALUES (?, ?, ?)", [run, key, value])
+        self._write(self._staging / file.name, "FROM labels", {})
+        file.parent.mkdir(parents=True, exist_ok=True)
+        (self._staging / file.name).replace(file)
+
+    def close(self) -> None:
+        """Remove what is not whole, and let others load."""
+        self._connection.close()
+        shutil.rmtree(self._staging)
+        self._lock.close()
+
+    def _place(self, run: str, rank: Rank) -> Path:
+        return self._run_place(run) / f"rank={rank}"
+
+    def _run_place(self, run: str) -> Path:
+        return self._path / f"run={quote(run, safe='')}"
+
+    def _write(self, file: Path, query: str, values: Mapping[str, object]) -> None:
+        self._connection.execute(f"COPY ({query}) TO $file {_PARQUET}", {**values, "file": str(file)})
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder of loaded runs, of whatever layout."""
+    return (path / LAYOUT_FILE).is_file()
+
+
+def open_folder(path: Path) -> duckdb.DuckDBPyConnection:
+    """A connection with the tables and views of a folder; raises StoreError as Folder does.
+
+    The tables are read from the files as they are asked for; what is loaded meanwhile is seen.
+    """
+    _demand_layout(path)
+    connection = duckdb.connect()
+    for statement in (*vocabulary(), *_empty_tables(), *_views_of_files(path), *view_statements("VIEW")):
+        connection.execute(statement)
+    return connection
+
+
+def _empty_tables() -> Iterator[str]:
+    for name, columns in TABLES.items():
+        body = ", ".join(f'"{column.name}" {column.type}' for column in columns)
+        yield f"CREATE TABLE {name} (run VARCHAR, rank INTEGER, {body})"
+    yield from BOOKKEEPING
+
+
+def _views_of_files(path: Path) -> Iterator[str]:
+    """The statements that put the files of a folder in the place of the empty tables; none before a load."""
+    files = {name: f"run=*/rank=*/*/{name}.parquet" for name in (*TABLES, "loads")}
+    for name, pattern in (files | {"labels": "run=*/labels.parquet"}).items():
+        if any(path.glob(pattern)):
+            yield f'DROP TABLE "{name}"'
+            yield f'CREATE VIEW "{name}" AS FROM {_scan(path / pattern)}'
+
+
+def _scan(pattern: Path) -> str:
+    """The files of a pattern as a relation; run and rank are columns in them, whatever their folders say."""
+    quoted = str(pattern).replace("'", "''")
+    return f"read_parquet('{quoted}', hive_partitioning = false)"
+
+
+def _demand_layout(path: Path) -> None:
+    if not is_folder(path):
+        raise StoreError(f"{path} holds other things than loaded runs: name a new or an empty folder")
+    found = (path / LAYOUT_FILE).read_text().strip()
+    if found != LAYOUT:
+        raise StoreError(
+            f"{path} was not loaded by this version of radixledger (layout {LAYOUT} is needed, {found} found):"
+            " load the journals again into a new folder"
+        )
+
+
+def _lock(path: Path) -> IO[bytes]:
+    file = path.open("rb")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise StoreError(
+            f"{path.parent} is being loaded into by another process: wait for it to end"
+        ) from None
+    return file

@@ -1,0 +1,135 @@
+"""Journal → store: reads the ranks of runs and appends them, batch by batch, behind what is there.
+
+Rule 1: memory does not grow with the journal; a batch is some hundred thousand events. While one batch is
+stored, on another thread, the next one is read.
+
+Rule 2: a run is known by its id and nothing else. Its last loaded event must still be the one in the
+journal, or this is another run of the same name, and is refused.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from radixledger.analytics.columns import columns
+from radixledger.analytics.store import Loaded, Store
+from radixledger.journal.errors import JournalError, NoSuchEvent
+from radixledger.journal.frame import Frame
+from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.units import Rank, Seq
+
+BATCH_EVENTS = 1 << 18
+
+
+class LoadError(Exception):
+    """A journal that does not go on where the store ends; nothing of it was loaded by this call."""
+
+
+class LoadedRank(NamedTuple):
+    """What one call loaded of one rank: events `first_seq` to `last_seq`, both 0 when there was nothing new.
+
+    `notices` are the reader's remarks, about a torn end for example.
+    """
+
+    run: str
+    rank: Rank
+    events: int
+    first_seq: Seq
+    last_seq: Seq
+    notices: tuple[str, ...]
+
+
+def load(
+    store: Store,
+    run: Path,
+    labels: Mapping[str, str] | None = None,
+    *,
+    salvage: bool = False,
+    advance: Callable[[int], None] = lambda _: None,
+    batch_events: int = BATCH_EVENTS,
+) -> list[LoadedRank]:
+    """Load every rank of a run from where the store ends; calls `advance(events)` after each batch.
+
+    Raises what JournalReader raises for a journal that cannot be read (batches before that place stay),
+    MalformedEvent, LoadError and StoreError.
+    """
+    loaded = []
+    for rank in ranks_in(run):
+        reader = JournalReader(run, rank, salvage=salvage)
+        name = reader.opened.run or run.name
+        report = load_frames(
+            store, name, rank, _behind(reader, store.loaded(name, rank)), advance, batch_events
+        )
+        loaded.append(report._replace(notices=tuple(reader.notices)))
+    for name in {report.run for report in loaded}:
+        store.label(name, labels or {})
+    return loaded
+
+
+def load_frames(
+    store: Store,
+    run: str,
+    rank: Rank,
+    frames: Iterator[Frame],
+    advance: Callable[[int], None] = lambda _: None,
+    batch_events: int = BATCH_EVENTS,
+) -> LoadedRank:
+    """Load frames of one rank that come behind what the store has of it."""
+    events, first, last = 0, Seq(0), Seq(0)
+    with ThreadPoolExecutor(max_workers=1) as storing:
+        stored: Future[None] | None = None
+        for batch in _batches(frames, batch_events):
+            tables = columns(batch)
+            if stored is not None:
+                stored.result()
+            stored = storing.submit(store.append, run, rank, tables)
+            seq = tables["events"]["seq"]
+            first, last = first or Seq(int(seq[0])), Seq(int(seq[-1]))
+            events += len(seq)
+            advance(len(seq))
+        if stored is not None:
+            stored.result()
+    return LoadedRank(run, rank, events, first, last, ())
+
+
+def _batches(frames: Iterator[Frame], batch_events: int) -> Iterator[list[Frame]]:
+    """Frames by the batch; where reading fails, what was read before comes first."""
+    batch: list[Frame] = []
+    waiting = 0
+    try:
+        for frame in frames:
+            batch.append(frame)
+            waiting += len(frame.events)
+            if waiting >= batch_events:
+                yield batch
+                batch, waiting = [], 0
+    except JournalError:
+        if waiting:
+            yield batch
+        raise
+    if waiting:
+        yield batch
+
+
+def _behind(reader: JournalReader, loaded: Loaded | None) -> Iterator[Frame]:
+    """The frames behind the last loaded event; raises LoadError where that event is not in the journal."""
+    if loaded is None:
+        return reader.frames()
+    if reader.first_seq == loaded.seq + 1:
+        return reader.frames(Seq(loaded.seq + 1))
+    frames = reader.frames(loaded.seq)
+    try:
+        frame = next(frames, None)
+    except NoSuchEvent as error:
+        raise LoadError(
+            f"event {loaded.seq} of {reader.folder} is loaded already, but not in it: {error}"
+        ) from error
+    if frame is None or (frame.time_ns, type(frame.events[0]).__name__) != (loaded.time_ns, loaded.event):
+        raise LoadError(
+            f"event {loaded.seq} of {reader.folder} is not the one that was loaded ({loaded.event}):"
+            " this is another run of the same id, or a changed copy of it; load it into a place of its own"
+        )
+    rest = frame._replace(seq_first=Seq(frame.seq_first + 1), events=frame.events[1:])
+    return chain([rest], frames) if rest.events else frames

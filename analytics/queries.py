@@ -1,0 +1,149 @@
+"""The questions: one SQL file each under `sql/`, found by name, with their help and parameters.
+
+A file opens with a comment: its help, the first paragraph of which is one sentence. Lines in it that
+begin with `kind:` or `set` are for this module:
+
+    -- kind: check                      a healthy run gives no row (J22)
+    -- kind: report                     figures
+    -- kind: view NUMBER                a table made of others; made in the order of the numbers
+    -- set page INTEGER: its number     a parameter, read in the query as getvariable('page')
+    -- set pool VARCHAR = full: ...     one with a default
+
+Rule: questions read tables and views, and change nothing.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import duckdb
+
+
+class QuestionError(Exception):
+    """A question that cannot be asked: no such name, a parameter missing or unknown, or SQL that fails."""
+
+
+class Parameter(NamedTuple):
+    """What a question has to be told; `default` is None where the caller must say it."""
+
+    name: str
+    type: str
+    default: str | None
+    help: str
+
+
+class Question(NamedTuple):
+    """One file of `sql/`; `order` places a view among the others."""
+
+    name: str
+    kind: str
+    help: str
+    parameters: tuple[Parameter, ...]
+    query: str
+    order: int = 0
+
+    @property
+    def title(self) -> str:
+        """The first sentence of the help."""
+        return self.help.partition("\n\n")[0].replace("\n", " ")
+
+
+class Answer(NamedTuple):
+    """Column names and rows, in the order of the query."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+@cache
+def questions() -> Mapping[str, Question]:
+    """Every question by its name, in the order of the names."""
+    found = sorted(file.name for file in (files("radixledger.analytics") / "sql").iterdir())
+    names = [name.removesuffix(".sql") for name in found if name.endswith(".sql")]
+    return {name: parse(name, _text(name)) for name in names}
+
+
+def of_kind(kind: str) -> list[Question]:
+    """The questions of one kind: `check`, `report` or `view` (these in the order in which they are made)."""
+    return sorted((each for each in questions().values() if each.kind == kind), key=lambda each: each.order)
+
+
+def view_statements(make: str) -> Iterator[str]:
+    """The statements that make the views, with `make` either `VIEW` or `TEMP VIEW`.
+
+    Whoever cannot write to a database of an older version puts views of today before its own.
+    """
+    for view in of_kind("view"):
+        yield f"CREATE OR REPLACE {make} {view.name} AS {view.query}"
+
+
+def find(name: str) -> Question:
+    """The question of that name; raises QuestionError, with the names that are near, when there is none."""
+    if question := questions().get(name):
+        return question
+    near = [each for each in questions() if set(name.split("_")) & set(each.split("_"))]
+    hint = f" (near: {', '.join(near)})" if near else ""
+    raise QuestionError(f"there is no question called {name!r}{hint}; --list shows them all")
+
+
+def ask(
+    connection: duckdb.DuckDBPyConnection, question: Question, values: Mapping[str, str] | None = None
+) -> Answer:
+    """The answer to a question; raises QuestionError for a parameter that is missing, unknown or not of its type."""
+    given = dict(values or {})
+    for parameter in question.parameters:
+        value = given.pop(parameter.name, parameter.default)
+        if value is None:
+            raise QuestionError(f"{question.name} needs {parameter.name}: {parameter.help}")
+        _set(connection, parameter, value)
+    if given:
+        known = ", ".join(parameter.name for parameter in question.parameters) or "none"
+        raise QuestionError(f"{question.name} has no parameter {', '.join(given)} (it has: {known})")
+    return ask_sql(connection, question.query)
+
+
+def ask_sql(connection: duckdb.DuckDBPyConnection, query: str) -> Answer:
+    """The answer to one's own SQL; raises QuestionError with what DuckDB says about it."""
+    try:
+        result = connection.execute(query)
+        return Answer(tuple(column[0] for column in result.description or ()), result.fetchall())
+    except duckdb.Error as error:
+        raise QuestionError(str(error)) from error
+
+
+def parse(name: str, text: str) -> Question:
+    """A question from its file; raises ValueError for a file without help or kind."""
+    comment, query = _split(text)
+    kind = re.search(r"^kind: (check|report|view)(?: (\d+))?$", comment, re.MULTILINE)
+    if not kind:
+        raise ValueError(f"sql/{name}.sql does not say its kind")
+    text = re.sub(r"^(kind:|set ).*\n?", "", comment, flags=re.MULTILINE).strip()
+    if not text or not query:
+        raise ValueError(f"sql/{name}.sql has no help or no query")
+    return Question(name, kind[1], text, tuple(_parameters(comment)), query, int(kind[2] or 0))
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The opening comment without its dashes, and the query behind it."""
+    lines = text.splitlines()
+    end = next((at for at, line in enumerate(lines) if not line.startswith("--")), len(lines))
+    comment = "\n".join(line.removeprefix("--").removeprefix(" ") for line in lines[:end])
+    return comment, "\n".join(lines[end:]).strip().removesuffix(";")
+
+
+def _parameters(comment: str) -> Iterator[Parameter]:
+    for found in re.finditer(r"^set (\w+) (\w+)(?: = (\S+))?: (.+)$", comment, re.MULTILINE):
+        yield Parameter(found[1], found[2], found[3], found[4])
+
+
+def _set(connection: duckdb.DuckDBPyConnection, parameter: Parameter, value: str) -> None:
+    try:
+        connection.execute(f'SET VARIABLE "{parameter.name}" = CAST(? AS {parameter.type})', [value])
+    except duckdb.Error as error:
+        raise QuestionError(f"{parameter.name} is {parameter.help}, not {value!r}") from error
+
+
+def _text(name: str) -> str:
+    return (files("radixledger.analytics") / "sql" / f"{name}.sql").read_text("utf-8")

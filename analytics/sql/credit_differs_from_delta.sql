@@ -1,0 +1,30 @@
+-- Wrong credit: an eviction reported other gains than the pages that its events gave to the pools (J22, R105, R108).
+--
+-- Its events are the `events` ones right before `Evicted`.
+-- kind: check
+WITH freed AS (
+    SELECT
+        run, rank, epoch, seq,
+        count(*) FILTER (pool = 'full') AS full_pages,
+        count(*) FILTER (pool = 'swa') AS swa_pages
+    FROM pages
+    WHERE event IN ('Removed', 'Tombstoned') AND to_kind IN ('free', 'pending')
+    GROUP BY ALL
+), credited AS (
+    SELECT evictions.run, evictions.rank, evictions.epoch, evictions.seq, sum(full_pages) AS freed_full, sum(swa_pages) AS freed_swa
+    FROM freed
+    ASOF JOIN evictions
+        ON freed.run = evictions.run AND freed.rank = evictions.rank AND freed.epoch = evictions.epoch
+        AND freed.seq < evictions.seq
+    WHERE freed.seq >= evictions.seq - evictions.events
+    GROUP BY ALL
+)
+SELECT
+    run, rank, epoch, seq, asked_full, asked_swa, gained_full, gained_swa,
+    coalesce(freed_full, 0)::BIGINT AS freed_full,
+    coalesce(freed_swa, 0)::BIGINT AS freed_swa,
+    events, cause
+FROM evictions
+LEFT JOIN credited USING (run, rank, epoch, seq)
+WHERE gained_full <> coalesce(freed_full, 0) OR gained_swa <> coalesce(freed_swa, 0)
+ORDER BY run, rank, seq

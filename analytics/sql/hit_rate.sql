@@ -1,0 +1,17 @@
+-- Hit rate: how many of the prompt tokens of admitted requests came from the tree, by rank.
+--
+-- `full_hit_rate` is what FULL pages alone would have given: the difference was lost to dead windows. A rate comes
+-- with its parts, so that ranks and runs can be added up (W33).
+-- kind: report
+SELECT
+    run, rank,
+    count(*) AS requests,
+    sum(prompt)::BIGINT AS prompt_tokens,
+    sum(cached_prefix)::BIGINT AS cached_tokens,
+    sum(computed)::BIGINT AS computed_tokens,
+    round(sum(cached_prefix) / sum(prompt), 4) AS hit_rate,
+    round(sum(coalesce(full_hit, cached_prefix)) / sum(prompt), 4) AS full_hit_rate
+FROM requests
+GROUP BY ROLLUP (run, rank)
+HAVING run IS NOT NULL
+ORDER BY run, rank NULLS LAST

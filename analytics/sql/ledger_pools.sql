@@ -1,0 +1,23 @@
+-- Ledger rows by pool: the terms of the identities, in tokens, one row for each ledger and pool.
+-- kind: view 2
+SELECT
+    run, rank, epoch, seq, step, phase, idle, 'full' AS pool,
+    full_capacity AS capacity,
+    full_available AS available,
+    full_tree_evictable AS tree_evictable,
+    full_tree_protected AS tree_protected,
+    full_request_owned AS request_owned,
+    full_reserved_page_slack AS page_slack,
+    full_pending_free AS pending_free
+FROM ledgers
+UNION ALL
+SELECT
+    run, rank, epoch, seq, step, phase, idle, 'swa',
+    swa_capacity,
+    swa_available,
+    swa_tree_evictable,
+    swa_tree_protected,
+    swa_request_owned,
+    swa_reserved_page_slack,
+    swa_pending_free
+FROM ledgers

@@ -1,0 +1,179 @@
+"""Where loaded runs are kept: what every store offers, and the one that is a DuckDB database.
+
+Rule: one batch is one commit, so a load that is cut short leaves whole batches and nothing else, and
+the next one goes on behind the last of them. Not durable beyond the process: nothing is synced to
+disk here, what is lost can be loaded again.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import duckdb
+
+from radixledger.analytics.batch import Columns
+from radixledger.analytics.queries import view_statements
+from radixledger.analytics.tables import ARRAYS, LAYOUT, shown, vocabulary
+from radixledger.journal.units import Rank, Seq
+
+BOOKKEEPING = (
+    "CREATE TABLE loads (run VARCHAR, rank INTEGER, epoch INTEGER, first_seq BIGINT, last_seq BIGINT, events BIGINT)",
+    "CREATE TABLE labels (run VARCHAR, key VARCHAR, value VARCHAR)",
+)
+"""The statements that make the tables about loading: what was loaded when, and the labels it was given."""
+
+LOADS = (
+    "SELECT $run AS run, $rank::INTEGER AS rank, epoch, min(seq) AS first_seq, max(seq) AS last_seq,"
+    " count(*) AS events FROM batch GROUP BY epoch"
+)
+"""The query that sums a batch of `events` up for the table `loads`: one row for each epoch in it."""
+
+
+class StoreError(Exception):
+    """A place that runs cannot be loaded into, or asked from; the message says what to do about it."""
+
+
+class Loaded(NamedTuple):
+    """How far one rank of a run has been loaded: its last event, by which the journal is known again."""
+
+    seq: Seq
+    time_ns: int
+    event: str
+
+
+class Store(Protocol):
+    """A place for runs."""
+
+    def loaded(self, run: str, rank: Rank) -> Loaded | None:
+        """The last event of a rank that is here; None when there is none."""
+
+    def append(self, run: str, rank: Rank, tables: Mapping[str, Columns]) -> None:
+        """Take one batch of one rank whole or not at all: what `columns` gave, behind what is here."""
+
+    def label(self, run: str, labels: Mapping[str, str]) -> None:
+        """Give a run labels; it keeps those of other names."""
+
+    def close(self) -> None:
+        """Let go of the files."""
+
+
+class Database:
+    """A DuckDB database with every table and view, in memory when no path is given.
+
+    Raises StoreError for a file that is no DuckDB database, is in use, or is of another layout.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.connection = _connect(path, read_only=False)
+        if not self.connection.execute("FROM duckdb_tables()").fetchall():
+            _declare(self.connection)
+        _demand_layout(self.connection, path)
+        if path is None:  # there is no file to bring up to date, yet it would be done again and again
+            self.connection.execute("SET checkpoint_threshold = '1TB'")
+
+    def loaded(self, run: str, rank: Rank) -> Loaded | None:
+        """The last event of a rank that is here; None when there is none."""
+        return last_loaded(self.connection, run, rank)
+
+    def append(self, run: str, rank: Rank, tables: Mapping[str, Columns]) -> None:
+        """Take one batch in one transaction."""
+        with _transaction(self.connection):
+            book = self._book(run, rank)
+            for name, arrays in tables.items():
+                query = f"SELECT $book AS book, {', '.join(arrays)} FROM batch"
+                self.connection.register("batch", arrays)
+                self.connection.execute(f"INSERT INTO stored.{name} BY NAME {query}", {"book": book})
+            self.connection.register("batch", tables["events"])
+            self.connection.execute(f"INSERT INTO loads {LOADS}", {"run": run, "rank": rank})
+        self.connection.unregister("batch")
+
+    def label(self, run: str, labels: Mapping[str, str]) -> None:
+        """Give a run labels, in one transaction."""
+        with _transaction(self.connection):
+            for key, value in labels.items():
+                self.connection.execute("DELETE FROM labels WHERE run = ? AND key = ?", [run, key])
+                self.connection.execute("INSERT INTO labels VALUES (?, ?, ?)", [run, key, value])
+
+    def close(self) -> None:
+        """Close the database; one in memory is gone then."""
+        self.connection.close()
+
+    def _book(self, run: str, rank: Rank) -> int:
+        """The number by which the stored tables know a rank of a run."""
+        known = self.connection.execute(
+            "SELECT book FROM stored.books WHERE run = ? AND rank = ?", [run, rank]
+        )
+        if rows := known.fetchall():
+            return int(rows[0][0])
+        new = "INSERT INTO stored.books SELECT count(*), ?, ? FROM stored.books RETURNING book"
+        return int(self.connection.execute(new, [run, rank]).fetchall()[0][0])
+
+
+def open_database(path: Path) -> duckdb.DuckDBPyConnection:
+    """A connection that reads a loaded database and cannot change it; raises StoreError as Database does."""
+    connection = _connect(path, read_only=True)
+    _demand_layout(connection, path)
+    for statement in view_statements("TEMP VIEW"):
+        connection.execute(statement)
+    return connection
+
+
+def last_loaded(connection: duckdb.DuckDBPyConnection, run: str, rank: Rank) -> Loaded | None:
+    """The last loaded event of a rank, from the tables `loads` and `events` of a connection."""
+    last = connection.execute(
+        "SELECT seq, time_ns, event::VARCHAR FROM events WHERE run = $run AND rank = $rank"
+        " AND seq = (SELECT max(last_seq) FROM loads WHERE run = $run AND rank = $rank)",
+        {"run": run, "rank": rank},
+    ).fetchall()
+    return Loaded(*last[0]) if last else None
+
+
+@contextmanager
+def _transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    connection.begin()
+    try:
+        yield
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+
+
+def _connect(path: Path | None, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    try:
+        return duckdb.connect(str(path or ":memory:"), read_only=read_only)
+    except duckdb.Error as error:
+        raise StoreError(f"{path} cannot be opened as a DuckDB database: {error}") from error
+
+
+def _declare(connection: duckdb.DuckDBPyConnection) -> None:
+    with _transaction(connection):
+        for statement in (*vocabulary(), *_tables(), *view_statements("VIEW")):
+            connection.execute(statement)
+        connection.execute("INSERT INTO stored.layout VALUES (?)", [LAYOUT])
+
+
+def _tables() -> Iterator[str]:
+    """The statements that make the stored tables, and the views that show them."""
+    yield "CREATE SCHEMA stored"
+    yield "CREATE TABLE stored.layout (fingerprint VARCHAR)"
+    yield "CREATE TABLE stored.books (book INTEGER, run VARCHAR, rank INTEGER)"
+    for name, arrays in ARRAYS.items():
+        columns = ", ".join(f"{array} {stored}" for array, stored in arrays.items())
+        yield f"CREATE TABLE stored.{name} (book INTEGER, {columns})"
+        yield f"CREATE VIEW {name} AS SELECT run, rank, {shown(name)} FROM stored.{name} JOIN stored.books USING (book)"
+    yield from BOOKKEEPING
+
+
+def _demand_layout(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:
+    try:
+        found = connection.execute("FROM stored.layout").fetchall()
+    except duckdb.CatalogException:
+        found = []
+    if found != [(LAYOUT,)]:
+        connection.close()
+        raise StoreError(
+            f"{path} was not loaded by this version of radixledger (layout {LAYOUT} is needed):"
+            " load the journals again into a new file"
+        )
