@@ -74,6 +74,12 @@ class Decoder:
         return msgspec.convert(raw, list[AnyEvent])
 
 
+@cache
+def decoder_for(schema: int) -> Decoder:
+    """The decoder of a schema version, made once: making one takes longer than reading a small journal."""
+    return Decoder(schema)
+
+
 def gap_frame(lost: int, seq_next: int, reason: str, time_ns: int, step: int) -> RawFrame:
     """A frame that stands for the `lost` numbers before `seq_next`, at least one."""
     return RawFrame(seq_next - 1, 1, lost - 1, time_ns, step, Encoder().encode([Gap(lost, reason)]))

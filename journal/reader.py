@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from radixledger.journal.codec import Decoder, NotEvents, gap_frame
+from radixledger.journal.codec import NotEvents, gap_frame
 from radixledger.journal.cursor import Cursor, Placed
 from radixledger.journal.errors import Damaged, NoBaseline, NoJournal, NoSuchEvent, ReaderError
 from radixledger.journal.events import AnyEvent, Gap, Opened
@@ -32,7 +32,6 @@ class JournalReader:
         self.run, self.rank, self.salvage = run, rank, salvage
         self.folder = rank_folder(run, rank)
         self.notices: list[str] = []
-        self._decoders: dict[int, Decoder] = {}
         if not listing(self.folder).segments:
             known = ", ".join(map(str, ranks_in(run)))
             raise NoJournal(self.folder, f"rank {rank} has no journal here (this run has ranks {known})")
@@ -170,11 +169,8 @@ class JournalReader:
     def _events(self, placed: Placed) -> tuple[RawFrame, list[AnyEvent]]:
         """The frame and its events; in salvage a gap in place of a body that does not decode."""
         heading, raw, path = placed
-        decoder = self._decoders.get(heading.schema)
-        if decoder is None:
-            decoder = self._decoders[heading.schema] = heading.decoder()
         try:
-            events = decoder.decode(raw.body, raw.event_count)
+            events = heading.decoder().decode(raw.body, raw.event_count)
             if raw.lost:
                 _check_gap(events, raw)
         except NotEvents as error:

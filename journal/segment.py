@@ -1,8 +1,8 @@
 """A segment: one file of a rank's journal, live while it grows and sealed afterwards.
 
-    magic  format version  form  heading bytes  CRC-32 | heading | frames (live) or blocks and footer (sealed)
+    magic  format version  form  heading bytes  heading CRC  CRC | heading | frames, or blocks and a footer
 
-Both forms begin alike. The heading says whose events follow, from which number on, behind which chain,
+Both forms begin alike, and every later format version begins so too. The heading says whose events follow, from which number on, behind which chain,
 and repeats the `Opened` of its epoch, so that every segment explains itself (J5) when older ones are gone.
 
 Rule: a file is named after the first sequence number it accounts for, and its heading must agree.
@@ -17,7 +17,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from radixledger.journal.codec import Decoder, NotEvents, fingerprint
+from radixledger.journal.codec import Decoder, NotEvents, decoder_for, fingerprint
 from radixledger.journal.errors import Damaged, TooNew
 from radixledger.journal.events import SCHEMA_VERSION, Opened
 from radixledger.journal.frame import CHAIN_BYTES, RawFrame
@@ -30,8 +30,8 @@ FORMAT_VERSION = 1
 HEADING_BYTES_MAX = 1 << 20
 LIVE_SUFFIX, SEALED_SUFFIX = ".seg", ".sealed"
 
-_PREFIX = struct.Struct("<8sHHII")
-_CHECKED = struct.Struct("<HHI")
+_PREFIX = struct.Struct("<8sHHIII")
+_CHECKED = struct.Struct("<8sHHII")
 
 
 class Form(IntEnum):
@@ -59,7 +59,7 @@ class Heading(Struct, frozen=True, array_like=True):
 
     def decoder(self) -> Decoder:
         """A decoder for the bodies of this segment."""
-        return Decoder(self.schema)
+        return decoder_for(self.schema)
 
     def opening(self) -> Opened:
         """The `Opened` of this segment's epoch; raises NotEvents."""
@@ -131,8 +131,8 @@ def encode_heading(heading: Heading, form: Form) -> bytes:
     """The bytes that a segment begins with."""
     body = msgspec.msgpack.encode(heading)
     assert len(body) <= HEADING_BYTES_MAX
-    checked = _CHECKED.pack(FORMAT_VERSION, form, len(body))
-    return b"".join((MAGIC, checked, crc32(checked + body).to_bytes(4, "little"), body))
+    checked = _CHECKED.pack(MAGIC, FORMAT_VERSION, form, len(body), crc32(body))
+    return b"".join((checked, crc32(checked).to_bytes(4, "little"), body))
 
 
 def open_headed(listed: SegmentFile, stand_in: Heading | None) -> tuple[BinaryIO, Heading]:
@@ -153,27 +153,36 @@ def open_headed(listed: SegmentFile, stand_in: Heading | None) -> tuple[BinaryIO
 def read_heading(path: Path, file: BinaryIO, form: Form, *, seq_first: Seq) -> Heading:
     """The heading of `file`, which then stands behind it.
 
-    Raises UnfinishedHeading, Damaged, or TooNew for a format or vocabulary of a later version.
+    Raises UnfinishedHeading for a live segment that ends inside it, Damaged, or TooNew for a format or
+    vocabulary of a later version.
     """
     prefix = file.read(_PREFIX.size)
-    if len(prefix) < _PREFIX.size or not prefix.strip(b"\0"):
-        raise UnfinishedHeading(path, len(prefix))
-    magic, version, found_form, size, crc = _PREFIX.unpack(prefix)
+    if not prefix.strip(b"\0") or len(prefix) < _PREFIX.size:
+        raise _unfinished(path, form, len(prefix))
+    magic, version, found_form, size, body_crc, crc = _PREFIX.unpack(prefix)
     if magic != MAGIC:
         raise _damage(path, "this is no segment of a journal")
+    if crc32(prefix[: _CHECKED.size]) != crc:
+        raise _damage(path, "the first bytes fail their checksum")
     if version > FORMAT_VERSION:
         raise TooNew(path, what="file format", needs=version, have=FORMAT_VERSION)
-    if size > HEADING_BYTES_MAX:
-        raise _damage(path, f"absurd heading of {size} bytes")
+    if size > HEADING_BYTES_MAX or found_form != form:
+        raise _damage(path, f"absurd heading of {size} bytes, or of form {found_form}")
     body = file.read(size)
     if len(body) < size:
-        raise UnfinishedHeading(path, len(prefix) + len(body))
-    if crc32(prefix[8:16] + body) != crc or found_form != form:
+        raise _unfinished(path, form, len(prefix) + len(body))
+    if crc32(body) != body_crc:
         raise _damage(path, "the heading fails its checksum")
     heading = _decode_heading(path, body)
     if heading.seq_first != seq_first or len(heading.chain) != CHAIN_BYTES:
         raise _damage(path, f"the heading begins at event {heading.seq_first}, the name says {seq_first}")
     return heading
+
+
+def _unfinished(path: Path, form: Form, size: int) -> Exception:
+    """A live segment may end so, where its writer died; a sealed one was whole before it had its name."""
+    unfinished = UnfinishedHeading(path, size)
+    return unfinished if form is Form.LIVE else _damage(path, f"a sealed segment ends after {size} bytes")
 
 
 def _decode_heading(path: Path, body: bytes) -> Heading:

@@ -48,7 +48,6 @@ from radixledger.journal.events import (
     Unlocked,
 )
 from radixledger.journal.units import (
-    NO_PAGES,
     ROOT,
     UNBOUND,
     BoundaryId,
@@ -279,7 +278,8 @@ class _Server:
 
     def _leaf(self, number: int, request: _Request, full: list[int], swa: list[int]) -> AnyEvent:
         node, self.next_node = self.next_node, self.next_node + 1
-        key = np.array([self.dice.randrange(200_000) for _ in range(len(full) * PAGE)], "<i4").tobytes()
+        tokens = np.frombuffer(self.dice.randbytes(4 * PAGE * len(full)), "<u4") % 200_000
+        key = tokens.astype("<i4").tobytes()
         self.nodes[node] = _Node(request.node, full, swa, key)
         self.nodes[request.node].children += 1
         self.nodes[node].locks = 1  # the path above it is held by this request already
@@ -427,8 +427,10 @@ class _Server:
         return Locked(NodeId(node), BoundaryId(boundary), skipped, NodeId(node), RequestId(number), _LOCK)
 
     def _ledger(self) -> AnyEvent:
-        counts = [2048, len(self.full), 0, 0, 0, 0, 0, 768, len(self.swa), *[0] * 16]
-        return LedgerTaken("busy", False, *counts, digest=self.dice.randbytes(16))
+        counts = dict.fromkeys((field for field in LedgerTaken.__struct_fields__ if field.count("_")), 0)
+        counts |= {"full_capacity": 2048, "full_available": len(self.full)}
+        counts |= {"swa_capacity": 768, "swa_available": len(self.swa)}
+        return LedgerTaken(phase="busy", idle=False, digest=self.dice.randbytes(16), **counts)
 
 
 _MATCH = cause(Operation.MATCH)
@@ -446,5 +448,3 @@ _LEAF = cause(Operation.EVICT, Site.FULL_LEAF)
 _INTERNAL = cause(Operation.EVICT, Site.SWA_INTERNAL)
 _HEAL = cause(Operation.INSERT, Site.HEAL)
 _LOCK = cause(Operation.LOCK)
-
-assert NO_PAGES == b""
