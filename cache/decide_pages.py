@@ -35,7 +35,6 @@ from radixledger.journal.causes import Cause, Operation, Site, cause
 from radixledger.journal.events import (
     Allocated,
     AnyEvent,
-    Bound,
     Freed,
     GroupFlushed,
     GroupOpened,
@@ -85,24 +84,17 @@ def check_free_pages(state: State, needed: int, request: int = UNBOUND) -> None:
         )
 
 
-def alloc(state: State, count: int, request: RequestId, why: Cause = _ALLOC) -> Decision[tuple[Pages, Pages]]:
-    """free → request: `count` pages of each pool, mapped pairwise (R45: both or none)."""
+def alloc(state: State, count: int) -> Decision[tuple[Pages, Pages]]:
+    """free → request(unbound): `count` pages of each pool, mapped pairwise (R45: both or none).
+
+    They are nobody's in particular: what a request owns stands in its row (R154), which grows by its own calls.
+    """
     if count <= 0:
-        raise Refusal(f"{count} pages were asked for; an allocation takes at least one", request=request)
-    check_free_pages(state, count, request)
+        raise Refusal(f"{count} pages were asked for; an allocation takes at least one")
+    check_free_pages(state, count)
     full, swa = state.full.next_free(count), state.swa.next_free(count)
-    yield Allocated(request, full, swa, why)
+    yield Allocated(UNBOUND, full, swa, _ALLOC)
     return full, swa
-
-
-def bind(state: State, request: RequestId, full: Pages) -> Decision[None]:
-    """request(unbound) → request, for the pages among `full` that are unbound; the others stay."""
-    unbound = request_account(UNBOUND)
-    mine = Pages(pages_of(full)[state.full.holders(full) == unbound].tobytes())
-    if mine:
-        _, swa = state.mapping.mapped(mine)
-        bound = Pages(pages_of(swa)[state.swa.holders(swa) == unbound].tobytes())
-        yield Bound(request, mine, bound)
 
 
 def free(

@@ -117,14 +117,13 @@ def match(
     return hit
 
 
-def lock(state: State, node: NodeId, request: RequestId = UNBOUND, why: Cause = _LOCK) -> Decision[Receipt]:
-    """Shield a path: FULL to the root, SWA over its last window (R111). A live request has a lock of its own already."""
-    _refuse_live(state, request)
+def lock(state: State, node: NodeId) -> Decision[Receipt]:
+    """Shield a path: FULL to the root, SWA over its last window (R111). A live request has a lock of its own."""
     if node not in state.nodes:
-        raise Refusal(f"node {node} is not in the tree", request=request)
+        raise Refusal(f"node {node} is not in the tree")
     if node == ROOT:
         return Receipt(ROOT, TO_ROOT)
-    event = locked_by(state, state.nodes[node], request, why)
+    event = locked_by(state, state.nodes[node], UNBOUND, _LOCK)
     yield event
     return locks.receipt_of(event)
 
@@ -135,13 +134,10 @@ def locked_by(state: State, node: Node, request: RequestId, why: Cause) -> Locke
     return Locked(event.node, event.boundary, event.skipped, event.marked, request, why)
 
 
-def unlock(
-    state: State, receipt: Receipt, request: RequestId = UNBOUND, why: Cause = _UNLOCK
-) -> Decision[None]:
+def unlock(state: State, receipt: Receipt) -> Decision[None]:
     """Release exactly what the receipt holds; one that is not held, or that a live request holds, is refused (R122)."""
     if receipt.node == ROOT:
         return
-    _refuse_live(state, request)
     node = state.nodes.get(receipt.node)
     owners = [
         live.id for live in state.requests.values() if live.receipt and live.receipt.node == receipt.node
@@ -149,15 +145,9 @@ def unlock(
     if node is None or node.anchors <= len(owners) or not _segment_is_held(node, receipt):
         raise Refusal(
             f"the receipt of node {receipt.node}, boundary {receipt.boundary}, is not held"
-            + (f", but by the live requests {owners[:8]}" if owners else ""),
-            request=request,
+            + (f", but by the live requests {owners[:8]}" if owners else "")
         )
-    yield Unlocked(receipt.node, receipt.boundary, request, why)
-
-
-def _refuse_live(state: State, request: int) -> None:
-    if request in state.requests:
-        raise Busy(f"request {request} is live: it is locked and released by its own calls", request=request)
+    yield Unlocked(receipt.node, receipt.boundary, cause=_UNLOCK)
 
 
 def _segment_is_held(node: Node, receipt: Receipt) -> bool:
@@ -206,7 +196,8 @@ def _check_stranger(state: State, key: bytes, namespace: bytes, brought: Slice) 
         raise Refusal(
             f"{describe(brought.giver)} is nobody who could give pages to the tree", request=request
         )
-    _refuse_live(state, brought.giver >> 3)
+    if brought.giver >> 3 in state.requests:
+        raise Busy(f"{describe(brought.giver)} is live: its pages go by its own calls", request=request)
     if brought.prev:
         given = walk(state, key[: brought.prev * state.stride], namespace, full_only=True).full_hit
         if given < brought.prev:

@@ -28,7 +28,7 @@ from radixledger.cache.taken_ledger import take_ledger
 from radixledger.journal.errors import WriterError
 from radixledger.journal.events import AnyEvent, Closed, Digested, LedgerTaken, Opened, Snapshotted
 from radixledger.journal.redact import Redactor
-from radixledger.journal.units import FIRST, UNBOUND, NodeId, Pages, RequestId, Seq, TokenCount
+from radixledger.journal.units import FIRST, NodeId, Pages, Seq, TokenCount
 
 DIGEST_EVERY = 4096
 """Events between two recorded digests."""
@@ -133,13 +133,13 @@ class RankCache:
         """Give the tree the pages of a key (R83-R97)."""
         return self._run(decide_unified.insert(self.state, key, namespace, brought))
 
-    def lock(self, node: NodeId, request: RequestId = UNBOUND) -> Receipt:
-        """Shield a node's path from eviction."""
-        return self._run(decide_unified.lock(self.state, node, request))
+    def lock(self, node: NodeId) -> Receipt:
+        """Shield a node's path from eviction, beside the locks that requests hold."""
+        return self._run(decide_unified.lock(self.state, node))
 
-    def unlock(self, receipt: Receipt, request: RequestId = UNBOUND) -> None:
+    def unlock(self, receipt: Receipt) -> None:
         """Release a lock with its receipt."""
-        self._run(decide_unified.unlock(self.state, receipt, request))
+        self._run(decide_unified.unlock(self.state, receipt))
 
     def evict(self, full_pages: int, swa_pages: int) -> Gain:
         """Ask the tree for free pages; the answer is what the pools gained."""
@@ -197,13 +197,9 @@ class RankCache:
 
     # -- pages -----------------------------------------------------------------------------------------------
 
-    def alloc(self, count: int, request: RequestId = UNBOUND) -> tuple[Pages, Pages]:
-        """`count` pages of each pool for a request, mapped pairwise; PoolShort if there are not so many."""
-        return self._run(decide_pages.alloc(self.state, count, request))
-
-    def bind(self, request: RequestId, full: Pages) -> None:
-        """Say whose the unbound pages among `full` are."""
-        self._run(decide_pages.bind(self.state, request, full))
+    def alloc(self, count: int) -> tuple[Pages, Pages]:
+        """`count` pages of each pool for whoever asks, mapped pairwise; PoolShort if there are not so many."""
+        return self._run(decide_pages.alloc(self.state, count))
 
     def free(self, full: Pages, giver: int | None = None) -> None:
         """Free FULL pages with their SWA pages."""

@@ -133,19 +133,11 @@ class Model:
             self.full[page] = self.swa[window] = request_account(RequestId(request))
             self.mapping[page] = window
 
-    def alloc(self, count: int, request: int, handed: tuple[Sequence[int], Sequence[int]] | None) -> None:
+    def alloc(self, count: int, handed: tuple[Sequence[int], Sequence[int]] | None) -> None:
         turn_if(["refused"] * (count <= 0))
         self.judge_taking(count)
         assert handed is not None, "the pools had enough, and yet it was refused"
-        self.take(request, *handed, count)
-
-    def bind(self, request: int, full: Sequence[int]) -> None:
-        unbound = request_account(UNBOUND)
-        for page in full:
-            if self.full.get(page) == unbound:
-                self.full[page] = request_account(RequestId(request))
-                if page in self.mapping:
-                    self.swa[self.mapping[page]] = self.full[page]
+        self.take(UNBOUND, *handed, count)
 
     def _judge_givers(
         self, book: dict[int, int], pages: Iterable[int], giver: int | None

@@ -207,7 +207,7 @@ def alloc(player: Player, chance: Chance) -> None:
 
     def imagine(result: tuple[Pages, Pages] | None) -> None:
         got = None if result is None else (pages_of(result[0]).tolist(), pages_of(result[1]).tolist())
-        sides.model.alloc(count, UNBOUND, got)
+        sides.model.alloc(count, got)
 
     player.play(f"alloc {count}", lambda: sides.live.alloc(count), imagine)
 
