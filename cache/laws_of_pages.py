@@ -48,9 +48,8 @@ def row_claims(state: State, pool: Pool) -> Claims:
     for request in state.requests.values():
         held = pages_for(int(rows.length[request.row]), state.page_size)
         pages = rows.full_table[request.row, int(rows.protected[request.row]) // state.page_size : held]
-        if pool is Pool.SWA:
-            swa = state.mapping.swa_of[pages]
-            pages = swa[swa != 0]
+        pages = state.mapping.swa_of[pages] if pool is Pool.SWA else pages
+        pages = pages[pages != 0]
         parts.append(pages)
         accounts.append(request_account(request.id))
         counts.append(pages.size)

@@ -16,6 +16,7 @@ from radixledger.cache.invariants import broken_laws
 from radixledger.cache.state import Finding, State
 from radixledger.cache.taken_ledger import take_ledger
 from radixledger.journal.events import (
+    AnyEvent,
     Closed,
     Digested,
     Evicted,
@@ -40,7 +41,11 @@ EVENTS_PER_NODE = 32
 class Audit:
     """Folds frames onto `state` (None: a journal from its first event on) and reports.
 
-    snapshot_at: the state that a snapshot of this journal holds after an event, None where there is none.
+    Behind a gap nothing can be judged, so nothing is told but the gap, until a recorded digest agrees, a snapshot
+    stands in, or a new epoch begins.
+
+    snapshot_at: the state that a snapshot of this journal holds after an event, None where there is none. opened: what
+    the journal was opened with, for one whose first events are lost.
     """
 
     def __init__(
@@ -48,6 +53,7 @@ class Audit:
         report: RankReport,
         state: State | None = None,
         snapshot_at: Callable[[Seq], State | None] = lambda _: None,
+        opened: Opened | None = None,
     ) -> None:
         self.report = report
         self.state = state
@@ -56,7 +62,9 @@ class Audit:
         self._agreed_at = self.lawful_at
         self._broken: set[str] = set()
         self._checked_at = self.lawful_at
+        self._adrift = False
         self._snapshot_at = snapshot_at
+        self._opened_with = opened
         self._frame: Frame
         self._look: dict[type, Callable[[State, Any], None]] = {
             Digested: self._digested,
@@ -73,23 +81,32 @@ class Audit:
 
     def take(self, frame: Frame) -> None:
         """Fold one frame; raises Unfoldable."""
-        events, state, looks = frame.events, self.state, self._look
-        self._frame = frame
+        self._frame, events, looks = frame, frame.events, self._look
+        state = self.state
         if state is None:
-            state = self.state = opened_state(events[0], frame.seq_first)
-            self.report.epochs += 1
-            events = events[1:]
+            state = self.state = self._begun(events[0], frame.seq_first)
+            events = events[state.seq + 1 - frame.seq_first :]
         else:
             enter(state, frame)
         for event in events:
             look = looks.get(type(event))
             if look is not None:
                 look(state, event)
+                state = self.state or state
             evolve(state, event)
         if state.findings:
             self._tell_all(state.findings)
             state.findings.clear()
         self._count(frame)
+
+    def _begun(self, event: AnyEvent, seq: Seq) -> State:
+        """The state that the first frame begins with; where a gap stands in for the first events, before that."""
+        if isinstance(event, Gap) and self._opened_with is not None:
+            state = opened_state(self._opened_with, 1)
+            state.seq = Seq(seq - 1)
+            return state
+        self.report.epochs += 1
+        return opened_state(event, seq)
 
     def _count(self, frame: Frame) -> None:
         report = self.report
@@ -97,16 +114,18 @@ class Audit:
             report.seq_first, report.time_first_ns = frame.seq_first, frame.time_ns
         report.events += len(frame.events)
         report.frames += 1
+        report.unjudged += len(frame.events) if self._adrift else 0
         report.seq_last, report.time_last_ns = frame.seq_first + len(frame.events) - 1, frame.time_ns
 
     def finish(self) -> None:
         """Look at the state as a whole once more, at the end."""
         if self.state is not None and self.report.frames:
-            self._ask_all_laws(self.state)
+            if not self._adrift:
+                self._ask_all_laws(self.state)
             self.report.closed = self.state.closed
 
     def _tell_all(self, findings: list[Finding]) -> None:
-        for finding in findings:
+        for finding in findings if not self._adrift else ():
             self.report.tell(finding, self._frame)
 
     def _tell(self, law: str, detail: str, lawful_at: int | None = None, **concerned: Any) -> None:
@@ -128,43 +147,46 @@ class Audit:
 
     def _between_commands(self, state: State) -> None:
         size = len(state.nodes) + (state.full.capacity + state.swa.capacity) // 64
-        if state.seq - self._checked_at >= EVENTS_PER_NODE * size:
+        if not self._adrift and state.seq - self._checked_at >= EVENTS_PER_NODE * size:
             self._ask_all_laws(state)
 
     def _compare_digest(self, state: State, recorded: bytes) -> None:
-        self.report.digests += 1
         if digest(state) == recorded:
             self._agreed_at = state.seq
-        else:
+            self._adrift = False
+        elif not self._adrift:
             text = f"recorded {recorded.hex()[:32]}, folded {digest(state).hex()}"
             self._tell("a_recorded_digest_is_the_states", text, self._agreed_at)
+        self.report.digests += not self._adrift
 
-    def _digested(self, state: State, event: Digested | Closed | Snapshotted) -> None:
+    def _digested(self, state: State, event: Digested | Closed) -> None:
         self._compare_digest(state, event.digest)
         self._between_commands(state)
 
     def _snapshotted(self, state: State, event: Snapshotted) -> None:
-        self._digested(state, event)
+        self._compare_digest(state, event.digest)
         kept = self._snapshot_at(state.seq)
-        if kept is not None:
+        if kept is not None and self._adrift and digest(kept) == event.digest:
+            self.state, self._adrift = kept, False
+        elif kept is not None and not self._adrift:
             self.report.snapshots += 1
             if digest(kept) != digest(state):
                 text = f"its digest is {digest(kept).hex()}, folded {digest(state).hex()}"
                 self._tell("a_snapshot_holds_the_state", text, self._agreed_at)
+        self._between_commands(state)
 
     def _ledger_taken(self, state: State, event: LedgerTaken) -> None:
-        self.report.ledgers += 1
         if event.digest:
             self._compare_digest(state, event.digest)
+        if self._adrift:
+            return
+        self.report.ledgers += 1
         recorded, folded = asdict(event), asdict(take_ledger(state, event.phase))
         for name in recorded.keys() - {"phase", "digest"}:
             if recorded[name] != folded[name]:
                 text = f"{name}: recorded {recorded[name]}, folded {folded[name]}"
                 self._tell(
-                    "a_recorded_ledger_is_the_states",
-                    text,
-                    expected=int(folded[name]),
-                    found=int(recorded[name]),
+                    "a_recorded_ledger_is_the_states", text, expected=folded[name], found=recorded[name]
                 )
         self._between_commands(state)
 
@@ -185,6 +207,7 @@ class Audit:
         self.report.gaps += 1
         self.report.lost += event.lost
         self._tell("no_event_is_missing", f"{event.lost} events are lost: {event.reason}")
+        self._adrift = True
 
     def _refused(self, state: State, event: Refused) -> None:
         refusals = self.report.refusals
@@ -194,6 +217,7 @@ class Audit:
     def _opened(self, state: State, event: Opened) -> None:
         check_opened(event, state.seq + 1)
         self.report.epochs += 1
+        self._adrift = False
         before = state.opened
         if (event.run, event.rank) != (before.run, before.rank) or event.epoch <= before.epoch:
             text = f"epoch {event.epoch} of run {event.run}, rank {event.rank}, follows epoch {before.epoch} of run "

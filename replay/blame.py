@@ -104,7 +104,7 @@ def _steps(
 ) -> Iterator[LifeStep]:
     """The steps of one event; `held` moves along."""
     before = held.partner
-    given = list(_given(held, event, pool, page))
+    given = list(_given(held, seq, event, pool, page))
     held.partner = _partner(held.partner, event, pool, page)
     if not given and (held.partner != before or isinstance(event, Gap)):
         given = [(held.owner, held.owner, _gap_text(event))]
@@ -129,7 +129,7 @@ def _steps(
         rids.clear()
 
 
-def _given(held: _Holding, event: AnyEvent, pool: Pool, page: int) -> Iterator[tuple[int, int, str]]:
+def _given(held: _Holding, seq: int, event: AnyEvent, pool: Pool, page: int) -> Iterator[tuple[int, int, str]]:
     """Giver, taker and what is wrong about it, for each time that the event moves the page."""
     if isinstance(event, Opened):
         if held.owner != FREE:
@@ -141,7 +141,7 @@ def _given(held: _Holding, event: AnyEvent, pool: Pool, page: int) -> Iterator[t
             wrong = ""
             if owner not in (move.giver, UNKNOWN):
                 wrong = f"{describe(move.giver)} did not have it: {describe(owner)} did, since event {since}"
-            owner = move.taker
+            owner, since = move.taker, seq
             yield move.giver, move.taker, wrong
 
 

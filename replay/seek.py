@@ -27,7 +27,7 @@ class BadSnapshot(ReaderError):
         self.seq, self.reason = ref.seq, reason
 
 
-class Base(NamedTuple):
+class Beginning(NamedTuple):
     """Where a fold begins: the state of a snapshot, or nothing; and the snapshots that were passed over, with why."""
 
     state: State | None
@@ -53,35 +53,36 @@ def load(reader: JournalReader, ref: SnapshotRef) -> State:
     return state
 
 
-def base_before(reader: JournalReader, seq: int) -> Base:
+def beginning_before(reader: JournalReader, seq: int) -> Beginning:
     """The newest snapshot at or before event `seq` that is good; raises NoBaseline where there is none and has to be."""
     passed_over: list[str] = []
     for ref in reversed(reader.snapshots()):
         if ref.seq <= seq:
             try:
-                return Base(load(reader, ref), passed_over)
+                return Beginning(load(reader, ref), passed_over)
             except (ReaderError, FileNotFoundError) as error:
                 passed_over.append(str(error))
     if reader.first_seq != 1:
         raise NoBaseline(reader.folder, first_seq=reader.first_seq)
-    return Base(None, passed_over)
+    return Beginning(None, passed_over)
 
 
-def base_of(reader: JournalReader) -> Base:
+def beginning_of(reader: JournalReader) -> Beginning:
     """Where the journal begins: its first event or, after retention, the snapshot that stands in for what is gone."""
     ref = reader.baseline()
-    return Base(load(reader, ref) if ref else None, [])
+    return Beginning(load(reader, ref) if ref else None, [])
 
 
 def state_at(reader: JournalReader, seq: int, watch: Watch = iter) -> State:
     """The state after event `seq`; raises NoSuchEvent, NoBaseline, Unfoldable and whatever reading raises."""
-    last = reader.last_seq
-    if not 0 < seq <= last:
-        raise NoSuchEvent(reader.folder, seq=Seq(seq), first_seq=reader.first_seq, last_seq=last)
-    base = base_before(reader, seq)
-    if base.state is not None and base.state.seq == seq:
-        return base.state
-    return fold(watch(reader.frames(base.next_seq)), base.state, until=seq)
+    last, baseline = reader.last_seq, reader.baseline()
+    first = baseline.seq if baseline is not None else Seq(1)
+    if not first <= seq <= last:
+        raise NoSuchEvent(reader.folder, seq=Seq(seq), first_seq=first, last_seq=last)
+    begin = beginning_before(reader, seq)
+    if begin.state is not None and begin.state.seq == seq:
+        return begin.state
+    return fold(watch(reader.frames(begin.next_seq)), begin.state, until=seq)
 
 
 def seq_at(reader: JournalReader, time_ns: int) -> Seq:

@@ -58,6 +58,8 @@ class RankReport(Struct):
     gaps: int = 0
     lost: int = 0
     """Events that gaps say are missing."""
+    unjudged: int = 0
+    """Events behind a gap, before anything was there again to judge them by."""
     refusals: dict[str, int] = {}
     broken: dict[str, int] = {}
     """Findings by law."""

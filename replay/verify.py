@@ -18,7 +18,7 @@ from radixledger.journal.units import Rank, Seq
 from radixledger.replay.audit import Audit
 from radixledger.replay.blame import LifeStep, story
 from radixledger.replay.fold import first_wrong
-from radixledger.replay.seek import Watch, base_before, base_of, load, state_at
+from radixledger.replay.seek import Beginning, Watch, beginning_before, beginning_of, load, state_at
 from radixledger.replay.verdict import RankReport, Told
 
 STORY_STEPS = 6
@@ -35,9 +35,9 @@ def verify_rank(
     report = RankReport(run=run.absolute().name, rank=rank)
     try:
         reader = JournalReader(run, rank, salvage=salvage)
-        base = base_before(reader, reader.last_seq) if from_snapshot else base_of(reader)
-        report.notices += base.passed_over
-        _fold_all(reader, base.state, report, watch)
+        begin = beginning_before(reader, reader.last_seq) if from_snapshot else beginning_of(reader)
+        report.notices += begin.passed_over
+        _fold_all(reader, begin, report, watch)
         if report.findings:
             _explain(reader, report, report.findings[0])
         report.notices += reader.notices
@@ -46,7 +46,7 @@ def verify_rank(
     return report
 
 
-def _fold_all(reader: JournalReader, state: State | None, report: RankReport, watch: Watch) -> None:
+def _fold_all(reader: JournalReader, begin: Beginning, report: RankReport, watch: Watch) -> None:
     refs = {ref.seq: ref for ref in reader.snapshots()}
 
     def snapshot_at(seq: Seq) -> State | None:
@@ -56,12 +56,12 @@ def _fold_all(reader: JournalReader, state: State | None, report: RankReport, wa
             report.notices.append(str(error))
             return None
 
-    report.run = reader.opened.run
-    report.from_snapshot = state.seq if state is not None else None
-    audit = Audit(report, state, snapshot_at)
-    begin = Seq(state.seq + 1) if state is not None else None
+    opened = reader.opened
+    report.run = opened.run
+    report.from_snapshot = begin.state.seq if begin.state is not None else None
+    audit = Audit(report, begin.state, snapshot_at, opened)
     try:
-        for frame in watch(reader.frames(begin)):
+        for frame in watch(reader.frames(begin.next_seq)):
             audit.take(frame)
     finally:
         audit.finish()
@@ -86,8 +86,8 @@ def _first_frame(reader: JournalReader, first: Told) -> tuple[int, int] | None:
 
 def _story(reader: JournalReader, pool: Pool, page: int, stop: int) -> list[LifeStep]:
     """The last steps of a page's life up to event `stop`."""
-    base = base_of(reader)
-    steps = story(_until(reader.frames(base.next_seq), stop), pool, page, base.state)
+    begin = beginning_of(reader)
+    steps = story(_until(reader.frames(begin.next_seq), stop), pool, page, begin.state)
     return list(deque((step for step in steps if step.seq <= stop), STORY_STEPS))
 
 

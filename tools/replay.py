@@ -20,7 +20,7 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank, Seq
 from radixledger.replay.blame import LifeStep, story
-from radixledger.replay.seek import Watch, base_of, seq_at, state_at
+from radixledger.replay.seek import Watch, beginning_of, seq_at, state_at
 from radixledger.replay.verdict import RankReport, Told
 from radixledger.replay.verify import verify_rank
 from radixledger.tools import state_text
@@ -51,7 +51,7 @@ salvage_flag = click.option(
 
 @click.group()
 def command() -> None:
-    """Rebuild what was true from a journal, check it, and tell why."""
+    """Rebuild what was true from a journal: verify it, show any state, tell a page's story."""
 
 
 @command.command(
@@ -148,7 +148,12 @@ def _print_report(report: RankReport) -> None:
     if not report.closed and not report.unreadable:
         lines.append("the journal is not closed: its writer is at work, or ended without saying so")
     if report.refusals:
-        lines.append("commands refused: " + ", ".join(f"{why} {many}" for why, many in report.refusals.items()))
+        lines.append(
+            "commands refused: " + ", ".join(f"{why} {many}" for why, many in report.refusals.items())
+        )
+    if report.gaps:
+        lost, unjudged = count_text(report.lost), count_text(report.unjudged)
+        lines.append(f"{lost} events are lost in {report.gaps} gaps; {unjudged} behind them cannot be judged")
     lines += report.notices
     if report.unreadable:
         lines.append(f"unreadable from here on: {report.unreadable}")
@@ -304,9 +309,9 @@ def blame(
     """
     reader = JournalReader(run, _the_rank(run, rank), salvage=salvage)
     number = _page_of(reader, pool, page, slot)
-    base = base_of(reader)
+    begin = beginning_of(reader)
     with _watched(run, reader.rank) as watch:
-        told = story(watch(reader.frames(base.next_seq)), Pool[pool.upper()], number, base.state)
+        told = story(watch(reader.frames(begin.next_seq)), Pool[pool.upper()], number, begin.state)
         steps = list(deque(told, last))
     if as_json:
         print_json([_step_json(step) for step in steps])

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from radixledger.cache.keys import namespace, raw_key
-from radixledger.cache.rank import RankCache
+from radixledger.cache.rank import RankCache, Recorder
 from radixledger.cache.refusals import PoolShort, Refusal
 from radixledger.cache.state import Receipt
 from radixledger.journal.accounts import request_account
 from radixledger.journal.events import AnyEvent, Config, Opened
 from radixledger.journal.frame import Frame
-from radixledger.journal.units import UNBOUND, Pages, Rank, Seq, TokenCount
+from radixledger.journal.units import FIRST, UNBOUND, Pages, Rank, Seq, TokenCount
 
 SHAPES = ((1, 4, 60, 40), (4, 5, 60, 40), (4, 4, 60, 30), (8, 4, 60, 20), (4, 16, 80, 60))
 """Page size, window, FULL pages, SWA pages: W smaller than, equal to and larger than P, W mod P among them (R274)."""
@@ -74,12 +74,21 @@ class Driven:
     """A cache and the requests that it serves, changed by one command or two with every `step`."""
 
     def __init__(
-        self, seed: int, shape: tuple[int, int, int, int] = SHAPES[1], *, digest_every: int = 50
+        self,
+        seed: int,
+        shape: tuple[int, int, int, int] = SHAPES[1],
+        *,
+        recorder: Recorder | None = None,
+        seq: Seq = FIRST,
+        digest_every: int = 50,
     ) -> None:
         self.chance = random.Random(seed)
         self.journal = FrameList(opened(shape))
-        self.cache = RankCache(self.journal.opened, self.journal, digest_every=digest_every)
+        """What is written down, unless there is another `recorder`."""
+        recorder = recorder or self.journal
+        self.cache = RankCache(recorder.opened, recorder, digest_every=digest_every, seq=seq)
         self.page_size = shape[0]
+        self.device_steps = 0
         longest = 12 * self.page_size
         self.texts = [
             [self.chance.randrange(3) for _ in range(self.chance.randrange(1, longest))] for _ in range(6)
@@ -220,7 +229,8 @@ class Driven:
             self.cache.remap(source, Pages(target[: len(source)]))
 
     def _device_step(self) -> None:
-        step = self.journal.step + 1
+        self.device_steps += 1
+        step = self.device_steps
         ids = np.array(sorted(self.live), np.int64)
         stops = np.array([self._computed(request) for request in ids.tolist()], np.int32)
         self.cache.step_began(step, ids, np.maximum(stops - 1, 0), stops)

@@ -1,6 +1,6 @@
 """Runs on disk and in memory, lawful and spoiled, for the tests of replay."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from radixledger.journal.events import AnyEvent
@@ -105,13 +105,9 @@ def with_changed(
     return out, number
 
 
-def with_inserted(frames: Iterable[Frame], seq: int, event: AnyEvent) -> list[Frame]:
-    """The frames with one more frame of one event, which takes number `seq`; what follows moves on by one."""
-    out: list[Frame] = []
-    for frame in frames:
-        if frame.seq_first >= seq:
-            if not out or out[-1].seq_first < seq:
-                out.append(Frame(Seq(seq), frame.time_ns, frame.step, frame.epoch, [event]))
-            frame = frame._replace(seq_first=Seq(frame.seq_first + 1))
-        out.append(frame)
-    return out
+def with_inserted(frames: Sequence[Frame], seq: int, event: AnyEvent) -> tuple[list[Frame], int]:
+    """The frames with one more frame of one event, at `seq` or where the next frame begins, and its number."""
+    place = next(place for place, frame in enumerate(frames) if frame.seq_first >= seq)
+    begun = frames[place]
+    later = [frame._replace(seq_first=Seq(frame.seq_first + 1)) for frame in frames[place:]]
+    return [*frames[:place], begun._replace(events=[event]), *later], begun.seq_first

@@ -110,8 +110,7 @@ def with_double_free(frames: list[Frame]) -> tuple[list[Frame], int]:
     for frame in frames:
         for place, event in enumerate(frame.events):
             if isinstance(event, Freed) and event.full:
-                seq = frame.seq_first + len(frame.events)
-                return with_inserted(frames, seq, frame.events[place]), seq
+                return with_inserted(frames, frame.seq_first + len(frame.events), frame.events[place])
     raise AssertionError("nothing was freed")
 
 

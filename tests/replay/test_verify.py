@@ -1,0 +1,385 @@
+"""Verification: whatever was recorded is compared, whatever broke is found, and the first wrong event is named."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from radixledger.cache.rank import RankCache
+from radixledger.journal.accounts import request_account
+from radixledger.journal.events import (
+    AnyEvent,
+    Closed,
+    Digested,
+    Evicted,
+    Extended,
+    Freed,
+    Gap,
+    LedgerTaken,
+    Opened,
+    Refused,
+    Removed,
+    Snapshotted,
+    Violated,
+)
+from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.retention import Retention
+from radixledger.journal.units import NO_PAGES, Pages, RequestId
+from radixledger.journal.writer import JournalWriter, Policy
+from radixledger.replay.audit import Audit
+from radixledger.replay.seek import load
+from radixledger.replay.verdict import KEPT, TEXT_KEPT, RankReport
+from radixledger.replay.verify import verify_rank
+
+from ..cache.driven import Driven, opened
+from .runs import RANK, Clock, audited, framed, with_changed, with_inserted, written
+
+
+@pytest.mark.parametrize("policy", [Policy.OPERATION, Policy.STEP, Policy.SYNC])
+@pytest.mark.parametrize("redaction", ["plain", "hashed"])
+def test_a_lawful_journal_is_clean(tmp_path: Path, policy: Policy, redaction: str) -> None:
+    """J12: every digest, ledger and snapshot was compared, every law was asked, nothing was found."""
+    live = written(tmp_path / "run", 250, snapshots=(40, 90), policy=policy, redaction=redaction)
+    report = verify_rank(tmp_path / "run", RANK)
+    assert report.clean
+    assert (report.findings, report.notices, report.unreadable) == ([], [], "")
+    assert (report.seq_first, report.events, report.seq_last) == (1, max(live) + 1, max(live) + 1)
+    assert (report.epochs, report.closed, report.snapshots) == (1, True, 2)
+    assert report.digests >= 10
+    assert report.ledgers >= 1
+    assert report.whole_checks >= 1
+    assert report.refusals["pool_short"] >= 1
+
+
+def test_each_rank_is_judged_alone(tmp_path: Path) -> None:
+    """R18: ranks use the same page numbers and share nothing."""
+    for rank in range(2):
+        written(tmp_path / "run", 60, seed=rank, rank=rank, ranks=2)
+    first, second = (verify_rank(tmp_path / "run", rank) for rank in ranks_in(tmp_path / "run"))
+    assert first.clean
+    assert second.clean
+    assert (first.rank, second.rank) == (0, 1)
+    assert first.events != second.events
+
+
+def test_several_epochs_are_one_journal(tmp_path: Path) -> None:
+    written(tmp_path / "run", 60)
+    written(tmp_path / "run", 60, seed=8, resume=True, close=False)
+    written(tmp_path / "run", 60, seed=9, resume=True)
+    report = verify_rank(tmp_path / "run", RANK)
+    assert (report.clean, report.epochs, report.closed) == (True, 3, True)
+
+
+def test_a_journal_that_was_not_closed_is_clean_and_says_so(tmp_path: Path) -> None:
+    written(tmp_path / "run", 60, close=False)
+    report = verify_rank(tmp_path / "run", RANK)
+    assert (report.clean, report.closed) == (True, False)
+
+
+def test_a_journal_without_its_beginning_is_judged_from_its_baseline(tmp_path: Path) -> None:
+    """Without a baseline every early free would look like a violation."""
+    written(tmp_path / "run", 200, snapshots=(150,), rotate_bytes=4096)
+    writer = JournalWriter.open(tmp_path / "run", opened(), clock=Clock(), resume=True)
+    writer.retain(Retention(keep_bytes=1))
+    writer.close()
+    report = verify_rank(tmp_path / "run", RANK)
+    assert report.clean
+    assert report.from_snapshot == JournalReader(tmp_path / "run", RANK).snapshots()[0].seq
+    assert report.seq_first == report.from_snapshot + 1
+
+
+def test_from_snapshot_begins_at_the_newest_one(tmp_path: Path) -> None:
+    written(tmp_path / "run", 100, snapshots=(30, 60))
+    report = verify_rank(tmp_path / "run", RANK, from_snapshot=True)
+    assert report.clean
+    assert report.from_snapshot == JournalReader(tmp_path / "run", RANK).snapshots()[1].seq
+    assert report.events == report.seq_last - report.from_snapshot
+
+
+def closed_run() -> Driven:
+    """A run in memory that records everything there is to record."""
+    driven = Driven(6)
+    for _ in driven.steps(150):
+        pass
+    cache = driven.cache
+    cache.record_ledger("end")
+    driven.journal.append(Snapshotted(cache.digest()))
+    cache.state.seq += 1  # type: ignore[assignment]
+    driven.journal.end_command()
+    cache.close()
+    return driven
+
+
+@pytest.mark.parametrize("kind", [Digested, LedgerTaken, Snapshotted, Closed], ids=lambda kind: kind.__name__)
+def test_every_recorded_digest_is_compared(kind: type) -> None:
+    """J12: one byte of one recorded digest is one finding, which names the last event at which all agreed."""
+    run = closed_run()
+    assert audited(run.journal.frames).clean
+
+    def other(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, Digested | LedgerTaken | Snapshotted | Closed)
+        return replace(event, digest=bytes([event.digest[0] ^ 1]) + event.digest[1:])
+
+    frames, seq = with_changed(run.journal.frames, kind, other)
+    report = audited(frames)
+    assert report.broken == {"a_recorded_digest_is_the_states": 1}
+    assert report.findings[0].seq == seq
+    agreed = report.findings[0].lawful_at
+    assert agreed is not None
+    assert agreed < seq
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in LedgerTaken.__struct_fields__ if name not in ("phase", "digest")]
+)
+def test_every_number_of_a_recorded_ledger_is_compared(name: str) -> None:
+    """R156 and J27 rest on it: the folded row is the recorded one, field by field."""
+    run = closed_run()
+    frames, seq = with_changed(
+        run.journal.frames, LedgerTaken, lambda event: replace(event, **{name: getattr(event, name) + 1})
+    )
+    report = audited(frames)
+    assert report.broken == {"a_recorded_ledger_is_the_states": 1}
+    assert report.findings[0].seq == seq
+    assert report.findings[0].detail.startswith(f"{name}: recorded")
+
+
+def test_a_snapshot_is_compared_with_the_fold(tmp_path: Path) -> None:
+    """The file of another journal's same event, with its own right digest, is not this journal's state."""
+    for name, seed in (("run", 7), ("other", 8)):
+        written(tmp_path / name / "run", 40, seed=seed, snapshots=(0,), shape=(4, 5, 60, 40))
+    mine, theirs = (
+        JournalReader(tmp_path / name / "run", RANK).snapshots()[0].path for name in ("run", "other")
+    )
+    assert mine.name == theirs.name
+    theirs.replace(mine)
+    assert verify_rank(tmp_path / "run" / "run", RANK).clean, "two empty caches are in the same state"
+
+
+@pytest.mark.parametrize("field", ["gained_full", "gained_swa", "events"])
+def test_an_eviction_that_claims_more_than_it_freed_is_told(field: str) -> None:
+    """R105, R108, B11: the credit is what the pools gained."""
+    run = Driven(6).run(80)
+    frames, seq = with_changed(
+        run.journal.frames, Evicted, lambda event: replace(event, **{field: getattr(event, field) + 1})
+    )
+    report = audited(frames)
+    assert report.broken == {"an_eviction_is_credited_what_it_freed": 1}
+    assert report.findings[0].seq == seq
+
+
+def test_what_the_writer_saw_broken_is_told() -> None:
+    event = Violated("foreign_free", "page 3", RequestId(8), 0, Pages(b"\3\0\0\0"))
+    report = audited(framed([opened(), event]))
+    assert report.broken == {"the_writer_saw_no_law_broken": 1}
+    assert report.findings[0].pages == [3]
+    assert not report.clean
+
+
+def test_a_journal_with_a_gap_is_never_clean() -> None:
+    """J11: even where everything that is there agrees."""
+    run = Driven(6).run(20)
+    end = run.journal.count
+    report = audited([*run.journal.frames, *framed([Gap(5, "disk full")], end + 5)])
+    assert not report.clean
+    assert (report.gaps, report.lost) == (1, 5)
+    assert report.broken == {"no_event_is_missing": 1}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"epoch": 0}, {"run": "another"}, {"rank": 1, "ranks": 2}],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_an_epoch_follows_its_own_run(changes: dict[str, object]) -> None:
+    later = replace(opened(epoch=1), **changes)
+    assert audited(framed([opened(), later])).broken == {"an_epoch_follows_the_one_before": 1}
+
+
+def test_refusals_are_counted_and_are_no_findings() -> None:
+    report = audited(Driven(6).run(200).journal.frames)
+    assert report.clean
+    assert set(report.refusals) >= {"pool_short", "refused"}
+
+
+def test_a_report_is_bounded_whatever_the_journal_holds() -> None:
+    """A hostile journal makes neither a long list nor a long line."""
+    wrong: list[AnyEvent] = [Violated("law" * 1000, "detail" * 1000)] * 5000
+    report = audited(framed([opened(), *wrong]))
+    assert report.broken == {"the_writer_saw_no_law_broken": 5000}
+    assert len(report.findings) == KEPT
+    assert max(len(each.detail) for each in report.findings) == TEXT_KEPT
+
+
+# -- planted faults, on disk ---------------------------------------------------------------------------------
+
+
+def planted(run: Path, plant: Callable[[RankCache, JournalWriter], None], *, after: int = 100) -> int:
+    """A run in which somebody writes past the cache, then goes on; the number of the first planted event."""
+    writer = JournalWriter.open(run, opened(redaction="plain"), clock=Clock())
+    driven = Driven(7, recorder=writer).run(after)
+    seq = writer.next_seq
+    plant(driven.cache, writer)
+    writer.end_command()
+    for _ in range(3):
+        writer.append(Digested(driven.cache.digest()))
+    writer.close()
+    return seq
+
+
+def test_a_double_free_is_named_with_the_life_of_its_page(tmp_path: Path) -> None:
+    """The first wrong event, and who had the page, gave it up, and gave it up again."""
+    page = Pages(b"")
+
+    def free_twice(cache: RankCache, writer: JournalWriter) -> None:
+        nonlocal page
+        page, _ = cache.alloc(1)
+        cache.free(page)
+        writer.append(Freed(request_account(RequestId(0)), page, NO_PAGES, NO_PAGES))
+
+    begun = planted(tmp_path / "run", free_twice)
+    report = verify_rank(tmp_path / "run", RANK)
+    first = report.findings[0]
+    number = int.from_bytes(page, "little")
+    assert (first.seq, first.law, first.pool, first.pages) == (
+        begun + 2,
+        "a_page_is_freed_once",
+        "FULL",
+        [number],
+    )
+    assert [(step.event, step.seq) for step in report.story[-3:]] == [
+        ("Allocated", begun),
+        ("Freed", begun + 1),
+        ("Freed", begun + 2),
+    ]
+    assert report.story[-1].wrong == f"request(unbound) did not have it: free did, since event {begun + 1}"
+
+
+def test_a_law_of_the_whole_state_is_traced_to_the_first_frame_that_broke_it(tmp_path: Path) -> None:
+    """A growth without pages is seen by no event, by the next digest, and by the laws at the end."""
+
+    def grow_without_pages(cache: RankCache, writer: JournalWriter) -> None:
+        request = max(cache.state.requests)
+        writer.append(Extended(request.to_bytes(8, "little"), (40).to_bytes(4, "little")))
+
+    begun = planted(tmp_path / "run", grow_without_pages)
+    report = verify_rank(tmp_path / "run", RANK)
+    assert report.broken["a_recorded_digest_is_the_states"] == 3
+    assert report.broken["a_row_shows_nothing_behind_its_length"] == 1
+    assert report.findings[0].seq == begun + 1
+    report.findings = [each for each in report.findings if each.law != "a_recorded_digest_is_the_states"]
+    assert report.findings[0].lawful_at is not None
+    assert report.findings[0].lawful_at < begun
+
+
+def test_a_broken_law_alone_names_its_frame(tmp_path: Path) -> None:
+    """J14: no digest was recorded behind the fault, so only the laws tell; reading again narrows it to the frame."""
+    writer = JournalWriter.open(tmp_path / "run", opened(redaction="plain"), clock=Clock())
+    driven = Driven(7, recorder=writer).run(60)
+    request = max(driven.cache.state.requests)
+    begun = writer.next_seq
+    writer.append(Extended(request.to_bytes(8, "little"), (40).to_bytes(4, "little")))
+    writer.end_command()
+    for step in range(5):
+        writer.append(Refused("busy", str(step)))
+        writer.end_command()
+    writer.close()
+    report = verify_rank(tmp_path / "run", RANK)
+    assert report.broken == {"a_row_shows_nothing_behind_its_length": 1, "every_live_window_can_be_read": 1}
+    assert report.findings[0].seq == begun + 5
+    assert report.first_frame == (begun, begun)
+
+
+def test_damage_ends_the_reading_and_keeps_what_was_seen(tmp_path: Path) -> None:
+    """B104: what lies before the damage is judged, what lies behind it is not guessed."""
+    written(tmp_path / "run", 100)
+    segment = next((tmp_path / "run" / "rank-0000").glob("*.sealed"))
+    packed = bytearray(segment.read_bytes())
+    packed[len(packed) // 2] ^= 0xFF
+    segment.write_bytes(packed)
+    report = verify_rank(tmp_path / "run", RANK)
+    assert report.unreadable
+    assert not report.clean
+    salvaged = verify_rank(tmp_path / "run", RANK, salvage=True)
+    assert salvaged.unreadable == ""
+    assert salvaged.gaps >= 1
+    assert not salvaged.clean
+
+
+def test_behind_a_gap_nothing_is_judged_until_a_snapshot_stands_in(tmp_path: Path) -> None:
+    """What follows from missing events is no finding; a snapshot says again what was true."""
+    written(tmp_path / "run", 200, snapshots=(120,))
+    reader = JournalReader(tmp_path / "run", RANK)
+    frames = list(reader.frames())
+    missing = frames[60:70]
+    gap = Gap(sum(len(frame.events) for frame in missing), "planted")
+    last = missing[-1].seq_first + len(missing[-1].events) - 1
+    with_gap = [*frames[:60], *framed([gap], last), *frames[70:]]
+
+    adrift = audited(with_gap)
+    assert adrift.broken == {"no_event_is_missing": 1}
+    assert adrift.unjudged == sum(len(frame.events) for frame in frames[70:]) + 1
+
+    ref = reader.snapshots()[0]
+    audit = Audit(
+        RankReport(run="", rank=0), snapshot_at=lambda seq: load(reader, ref) if seq == ref.seq else None
+    )
+    for frame in with_gap:
+        audit.take(frame)
+    audit.finish()
+    assert audit.report.broken == {"no_event_is_missing": 1}
+    assert 0 < audit.report.unjudged < adrift.unjudged
+    assert audit.report.digests > adrift.digests
+    assert audit.report.whole_checks >= 1
+
+
+def test_behind_a_gap_a_digest_that_agrees_ends_the_doubt() -> None:
+    """Lost events that changed nothing leave nothing to doubt."""
+    frames = Driven(6).run(100).journal.frames
+    place = next(place for place, frame in enumerate(frames) if isinstance(frame.events[0], Refused))
+    gap = Gap(1, "planted")
+    report = audited([*frames[:place], frames[place]._replace(events=[gap]), *frames[place + 1 :]])
+    assert report.broken == {"no_event_is_missing": 1}
+    assert report.digests == audited(frames).digests
+
+
+def test_a_torn_end_is_no_finding_and_is_told(tmp_path: Path) -> None:
+    writer = JournalWriter.open(tmp_path / "run", opened(redaction="plain"), clock=Clock())
+    Driven(7, recorder=writer).run(40)
+    segment = next((tmp_path / "run" / "rank-0000").glob("*.seg"))
+    segment.write_bytes(segment.read_bytes()[:-3])
+    report = verify_rank(tmp_path / "run", RANK)
+    assert report.clean
+    assert len(report.notices) == 1
+    assert "torn" in report.notices[0]
+
+
+def test_a_snapshot_that_cannot_be_read_is_told_where_it_was_to_be_compared(tmp_path: Path) -> None:
+    written(tmp_path / "run", 60, snapshots=(30,))
+    ref = JournalReader(tmp_path / "run", RANK).snapshots()[0]
+    ref.path.write_bytes(ref.path.read_bytes()[:-20])
+    report = verify_rank(tmp_path / "run", RANK)
+    assert report.clean
+    assert report.snapshots == 0
+    assert ref.path.name in report.notices[0]
+
+
+def test_the_first_finding_is_the_first_wrong_events() -> None:
+    frames = Driven(6).run(60).journal.frames
+    event = next(event for frame in frames for event in frame.events if isinstance(event, Removed))
+    behind = next(frame.seq_first for frame in frames if event in frame.events) + 1
+    spoiled, seq = with_inserted(frames, behind, event)
+    report = audited(spoiled)
+    assert report.findings[0].seq == seq
+    assert [each.seq for each in report.findings] == sorted(each.seq for each in report.findings)
+
+
+def test_an_opened_that_asks_for_the_moon_is_unreadable(tmp_path: Path) -> None:
+    writer = JournalWriter.open(
+        tmp_path / "run", opened((4, 4, 1 << 29, 4), redaction="plain"), clock=Clock()
+    )
+    writer.close()
+    report = verify_rank(tmp_path / "run", RANK)
+    assert isinstance(JournalReader(tmp_path / "run", RANK).opened, Opened)
+    assert "no state can be built" in report.unreadable
