@@ -39,8 +39,10 @@ class Cursor:
     The frame that holds the first number asked for is given whole. `note` receives remarks for people.
     """
 
-    def __init__(self, folder: Path, seq: Seq, *, salvage: bool, note: Callable[[str], None]) -> None:
-        self.folder, self.seq = folder, int(seq)
+    def __init__(
+        self, folder: Path, rank: Rank, seq: Seq, *, salvage: bool, note: Callable[[str], None]
+    ) -> None:
+        self.folder, self.rank, self.seq = folder, rank, int(seq)
         self._salvage, self._note = salvage, note
         self._first = int(seq)
         self._segment: Segment | None = None
@@ -99,7 +101,7 @@ class Cursor:
         before, self._segment = self._segment, segment
         if before is not None:
             before.close()
-            self._connect(before.heading, segment)
+        self._connect((before or segment).heading, segment)
         if segment.heading.seq_first < self.seq:
             self._seek(segment)
         self._chain = segment.chain
@@ -112,12 +114,12 @@ class Cursor:
             if not self._salvage:
                 raise
             self._note(damage.reason)
-            return open_segment(listed, stand_in(self._segment, listed.seq_first))
+            return open_segment(listed, stand_in(self._segment, self.rank, listed.seq_first))
 
     def _connect(self, before: Heading, segment: Segment) -> None:
         heading = segment.heading
-        if (heading.run, heading.rank) != (before.run, before.rank):
-            theirs, ours = f"run {heading.run}, rank {heading.rank}", f"run {before.run}, rank {before.rank}"
+        if (heading.run, heading.rank) != (before.run, self.rank):
+            theirs, ours = f"run {heading.run}, rank {heading.rank}", f"run {before.run}, rank {self.rank}"
             self._object(segment, f"this segment of {theirs} stands among those of {ours}")
         elif heading.seq_first == self.seq and self._chain and heading.chain and heading.chain != self._chain:
             self._object(segment, "this segment does not follow the one before it: the chain is broken")
@@ -190,8 +192,8 @@ class Cursor:
             yield Placed(segment.heading, gap, segment.path)
 
 
-def stand_in(before: Segment | None, seq_first: Seq) -> Heading:
+def stand_in(before: Segment | None, rank: Rank, seq_first: Seq) -> Heading:
     """A heading for a segment whose own is damaged: as the segment before, without a chain."""
     if before is not None:
         return replace(before.heading, seq_first=seq_first, chain=b"")
-    return Heading("", Rank(0), 0, seq_first, b"", SCHEMA_VERSION, fingerprint(), 0, "", b"")
+    return Heading("", rank, 0, seq_first, b"", SCHEMA_VERSION, fingerprint(), 0, "", b"")

@@ -156,7 +156,7 @@ class JournalReader:
 
     def _cursor(self, from_seq: Seq | None, note: Callable[[str], None] | None = None) -> Cursor:
         seq = self.first_seq if from_seq is None else from_seq
-        return Cursor(self.folder, seq, salvage=self.salvage, note=note or self._note)
+        return Cursor(self.folder, self.rank, seq, salvage=self.salvage, note=note or self._note)
 
     def _decoded(self, placed: Iterator[Placed], from_seq: Seq | None) -> Iterator[Frame]:
         for each in placed:

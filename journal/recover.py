@@ -49,7 +49,7 @@ def recover(run: Path, rank: Rank, to: Path, advance: Callable[[int], None] = la
     reader = JournalReader(run, rank)
     done = Recovered(rank, folder)
     copy = _Copy(folder, done, wanted={int(ref.seq) for ref in reader.snapshots()})
-    with closing(Cursor(reader.folder, reader.first_seq, salvage=True, note=copy.note)) as cursor:
+    with closing(Cursor(reader.folder, rank, reader.first_seq, salvage=True, note=copy.note)) as cursor:
         for placed in cursor.run():
             copy.write(placed)
             advance(placed.raw.event_count)
