@@ -9,6 +9,7 @@ from itertools import count
 from typing import TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from radixledger.cache.allocator import SWATokenToKVPoolAllocator
 from radixledger.cache.digest import digest, recount
@@ -116,13 +117,17 @@ class Server:
         disable: bool = False,
         strict: bool = True,
         events: bool = False,
+        tombstone_leaf: str = "veto",
     ) -> None:
         self.page_size, self.window, self.dp_size = page_size, window, dp_size
         size, size_swa = full_pages * page_size * dp_size, swa_pages * page_size * dp_size
         opened = opened_ranks(
             size, size_swa, page_size, dp_size, sliding_window_size=window, rows=rows, max_context_len=context,
-            run="test",
         )  # fmt: skip
+        opened = [
+            replace(each, run="test", config=replace(each.config, tombstone_leaf=tombstone_leaf))
+            for each in opened
+        ]
         self.journals = [EventList(each) for each in opened]
         self.pool = ReqToTokenPool(rows, context)
         self.allocator = SWATokenToKVPoolAllocator(
