@@ -55,7 +55,7 @@ class PoolBook:
 
     def next_free(self, count: int) -> Pages:
         """The `count` pages that would be handed out next; the caller knows that there are so many."""
-        return Pages(bytes(self.free[: count * 4]))
+        return bytes(self.free[: count * 4])  # type: ignore[return-value]  # called for every allocation
 
     def move(self, pages: Pages, giver: int, taker: int, seq: int) -> Astray | None:
         """Move `pages` from `giver` to `taker`; None if every page was where it should be."""
@@ -197,7 +197,7 @@ class MappingBook:
         """The SWA page of each FULL page, 0 where unmapped, as a copy (R34)."""
         if len(full) == 4:
             mapped: int = self.swa_of_at[int.from_bytes(full, "little")]
-            return Pages(mapped.to_bytes(4, "little"))
+            return mapped.to_bytes(4, "little")  # type: ignore[return-value]  # called for every page that moves
         return Pages(self.swa_of.take(places_of(full)).tobytes())
 
     def mapped(self, full: Pages) -> tuple[Pages, Pages]:

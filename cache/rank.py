@@ -278,7 +278,7 @@ class RankCache:
                 event = advance()
                 if append is not None:
                     append(event)
-                state.seq = Seq(state.seq + 1)
+                state.seq += 1  # type: ignore[assignment]  # a call to `Seq` per event would show
                 EVOLVE[type(event)](state, event)
                 if state.findings:
                     raise LawBroken(_told(state))
