@@ -41,10 +41,10 @@ def checked(opened: Opened) -> Opened:
         raise BadConfig(
             "rows", f"{config.rows} is not a power of two; {1 << config.rows.bit_length()} would do"
         )
-    if config.full_pages * config.page_size > MAX_PAGES or config.swa_pages * config.page_size > MAX_PAGES:
-        raise BadConfig(
-            "full_pages", f"slots beyond {MAX_PAGES} do not fit int32; take fewer or smaller pages"
-        )
+    for field, pages in (("full_pages", config.full_pages), ("swa_pages", config.swa_pages)):
+        last_slot = (pages + 1) * config.page_size - 1  # page 0 comes on top
+        if last_slot > MAX_PAGES:
+            raise BadConfig(field, f"slot {last_slot} does not fit int32; take fewer or smaller pages")
     for field, name, known in (
         ("formula", config.formula, FORMULAS),
         ("tombstone_leaf", config.tombstone_leaf, ("veto", "materialise")),

@@ -113,7 +113,7 @@ class Server:
         swa_pages: int = 16,
         dp_size: int = 1,
         rows: int = 8,
-        context: int = 2048,
+        context: int = 8192,
         disable: bool = False,
         strict: bool = True,
         events: bool = False,

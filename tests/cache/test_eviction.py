@@ -12,7 +12,7 @@ from radixledger.journal.events import Evicted, Freed, Removed, Tombstoned
 from radixledger.journal.moves import mappings, moves
 
 from .driven import SHAPES, Driven
-from .server import FULL, SWA, Server, path, shape, text
+from .server import FULL, SWA, Server, path, shape
 
 paged = pytest.mark.parametrize("page_size", [1, 16, 128, 256])
 

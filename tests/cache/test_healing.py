@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from radixledger.cache.prefix_cache import Slots
 from radixledger.cache.refusals import RankPoisoned, Refusal
 from radixledger.journal.events import Freed, Healed, HealMode, Split
 
@@ -15,7 +16,7 @@ def roomy(page_size: int, window_pages: int = 1, **changes: int) -> Server:
     return Server(page_size, page_size * window_pages, full_pages=32, swa_pages=32, **changes)  # type: ignore[arg-type]
 
 
-def pages(server: Server, slots: np.ndarray) -> list[int]:  # type: ignore[type-arg]
+def pages(server: Server, slots: Slots) -> list[int]:
     found: list[int] = (slots[:: server.page_size] // server.page_size).tolist()
     return found
 
@@ -196,8 +197,8 @@ def test_a_mapping_changes_hands_whole_or_not_at_all(page_size: int) -> None:
 def test_each_revived_node_counts_once_on_its_own_rank_and_is_a_candidate_again(page_size: int) -> None:
     """R92."""
     server = roomy(page_size, dp_size=2)
-    for rank in (0, 1):
-        tokens = path(server, "d" + "L" + " dL", dp_rank=rank)
+    tokens = path(server, "d" + "L" + " dL", dp_rank=0)
+    path(server, "d" + "L" + " dL", dp_rank=1)
     server.insert(tokens, dp_rank=1)
     healed = [row["tombstone_healed_total"] for row in server.cache.ledger()]
     assert healed == [0, 2]

@@ -51,7 +51,9 @@ def test_a_leaf_below_the_released_length_is_made_where_the_policy_says_so(page_
 
 @paged
 @pytest.mark.parametrize("mapped", [True, False])
-def test_a_leaf_across_the_released_length_is_a_tombstone_and_a_live_leaf(page_size: int, mapped: bool) -> None:
+def test_a_leaf_across_the_released_length_is_a_tombstone_and_a_live_leaf(
+    page_size: int, mapped: bool
+) -> None:
     """R94: whether the request had given its SWA back or only says so, the tree has none of it below."""
     server = roomy(page_size, page_size)
     tokens, slots = text("a", 0, 5 * page_size), server.slots(5 * page_size)
@@ -102,7 +104,9 @@ def test_a_live_leaf_behind_a_released_part_is_cut_too(page_size: int) -> None:
 
 @paged
 @pytest.mark.parametrize("finished", [True, False])
-def test_both_ways_of_caching_a_request_tell_the_tree_what_was_given_back(page_size: int, finished: bool) -> None:
+def test_both_ways_of_caching_a_request_tell_the_tree_what_was_given_back(
+    page_size: int, finished: bool
+) -> None:
     """R96: the tree claims no SWA slot below the request's frontier (B7)."""
     server = roomy(page_size, page_size)
     req = server.start(text("a", 0, 8 * page_size))

@@ -32,6 +32,11 @@ def since(journal: EventList, start: int, *kinds: type[Event]) -> list[type[Even
     return [type(event) for event in journal.events[start:] if isinstance(event, kinds)]
 
 
+def no_receipt(req: Request) -> bool:
+    """Whether nothing of a lock is left with the server's object."""
+    return req.cache_lock_params is None and req.swa_uuid_for_lock is None
+
+
 def freed_pages(journal: EventList, start: int) -> list[int]:
     pages: list[int] = []
     for event in journal.events[start:]:
@@ -57,7 +62,10 @@ def test_a_life_is_told_from_admission_to_end_under_one_number(page_size: int, d
     server.end(req)
     finished = journal.of(Finished)[0]
     assert finished.request == admitted.request
-    assert (finished.tokens, finished.cached) == (2 * page_size + 2, (2 * page_size + 2) // page_size * page_size)
+    assert (finished.tokens, finished.cached) == (
+        2 * page_size + 2,
+        (2 * page_size + 2) // page_size * page_size,
+    )
     again = server.start(text("a", 0, 2 * page_size + 1), "alpha", dp_rank=dp_rank)
     assert journal.of(Admitted)[1].request != admitted.request
     server.end(again, insert=False, ended=Ended.RETRACTED)
@@ -125,8 +133,7 @@ def test_a_finished_request_gives_its_receipt_back(page_size: int) -> None:
     start = len(server.journal.events)
     server.end(req)
     assert since(server.journal, start, Freed, Unlocked, Finished)[-2:] == [Unlocked, Finished]
-    assert req.cache_lock_params is None
-    assert req.swa_uuid_for_lock is None
+    assert no_receipt(req)
     assert server.sizes()["full_protected"] == server.sizes()["swa_protected"] == 0
     server.check()
 
@@ -169,7 +176,8 @@ def test_a_retracted_request_gives_everything_back_and_may_come_again(page_size:
     assert freed_pages(server.journal, start) == list(dict.fromkeys((own // page_size).tolist()))
     assert server.hit(text("a", 0, 2 * page_size)) == 2 * page_size
     assert server.sizes()["full_free"] == 38 * page_size
-    assert (req.cache_lock_params, req.swa_uuid_for_lock, req.req_pool_idx) == (None, None, None)
+    assert no_receipt(req)
+    assert req.req_pool_idx is None
     server.readmit(req)
     server.prefill(req)
     server.end(req)
@@ -190,7 +198,7 @@ def test_an_aborted_request_leaves_the_tree_what_it_had_given_it(page_size: int)
     assert server.hit(text("a", 0, 4 * page_size)) == 2 * page_size
     assert server.sizes()["full_free"] == 38 * page_size
     assert server.pool.available_size() == 8
-    assert (req.cache_lock_params, req.swa_uuid_for_lock) == (None, None)
+    assert no_receipt(req)
     server.check()
 
 
@@ -215,7 +223,7 @@ def test_a_request_that_ends_before_anything_was_written_gives_its_lock_back(pag
     assert server.sizes()["full_protected"] == 2 * page_size
     server.end(req, insert=False)
     assert server.sizes()["full_protected"] == 0
-    assert (req.cache_lock_params, req.swa_uuid_for_lock) == (None, None)
+    assert no_receipt(req)
     assert server.journal.of(Admitted) == []
     server.check()
 
@@ -231,7 +239,7 @@ def test_a_reset_waits_for_the_last_request_and_leaves_no_receipt(page_size: int
     assert req.cache_lock_params is not None
     server.end(req)
     server.cache.reset()
-    assert (req.cache_lock_params, req.swa_uuid_for_lock) == (None, None)
+    assert no_receipt(req)
     assert server.sizes()["full_free"] == server.sizes()["swa_free"] == 40 * page_size
     assert server.hit(text("a", 0, 2 * page_size)) == 0
     assert req.last_node is not None
@@ -257,7 +265,7 @@ def test_a_disabled_cache_still_keeps_receipts_and_rows_straight(page_size: int)
     assert server.evict(page_size, page_size) == (0, 0)
     assert server.match(text("a", 0, 2 * page_size)).device_indices.size == 0
     server.end(req)
-    assert (req.cache_lock_params, req.swa_uuid_for_lock) == (None, None)
+    assert no_receipt(req)
     assert server.cache.total_size() == (0, 0)
     assert server.sizes()["full_free"] == 39 * page_size
     server.check()

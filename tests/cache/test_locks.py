@@ -25,7 +25,8 @@ def lock(server: Server, tokens: list[int], dp_rank: int | None = None) -> tuple
 
 def counts(server: Server, tokens: list[int]) -> list[tuple[int, int]]:
     """(FULL, SWA) lock counts of the nodes of a path, from the root down; nothing is cut."""
-    page_size, found = server.page_size, []
+    page_size = server.page_size
+    found: list[tuple[int, int]] = []
     hit = server.rank().peek(b"".join(t.to_bytes(4, "little") for t in tokens), full_only=True)
     assert hit.full_tokens == len(tokens) // page_size * page_size
     node: TreeNode | None = TreeNode(server.rank(), hit.node)
@@ -127,7 +128,9 @@ def test_two_locks_of_one_window_share_its_mark_and_are_released_one_by_one(page
 
 @paged
 @pytest.mark.parametrize("dp_size", [1, 2])
-def test_pages_become_protected_with_the_first_lock_and_evictable_with_the_last(page_size: int, dp_size: int) -> None:
+def test_pages_become_protected_with_the_first_lock_and_evictable_with_the_last(
+    page_size: int, dp_size: int
+) -> None:
     """R118: per component and rank."""
     server = roomy(page_size, 1, dp_size=dp_size)
     rank = dp_size - 1
