@@ -107,7 +107,18 @@ class _Copy:
             self.note(f"{ref.path.name}: the event that it follows is lost, so it was left out")
             return
         path = snapshot_path(self._folder, ref.seq)
-        write_snapshot(path, replace(head, chain=chain), image, self._disk)
+        write_snapshot(
+            path,
+            image,
+            self._disk,
+            run=head.run,
+            rank=head.rank,
+            epoch=head.epoch,
+            seq=head.seq,
+            chain=chain,
+            time_ns=head.time_ns,
+            digest=head.digest,
+        )
         self._done.snapshots += 1
 
     def finish_segment(self) -> None:

@@ -27,7 +27,6 @@ IMAGE_BYTES_MAX = 1 << 30
 
 _HEAD_BYTES_MAX = 1 << 16
 _LEVEL = 1  # on the writer's own thread: speed before size
-_CHUNK_BYTES = 1 << 20
 _PREFIX = struct.Struct("<8sIII")
 
 
@@ -43,7 +42,8 @@ class SnapshotHead(Struct, frozen=True, array_like=True):
     time_ns: int
     digest: bytes
     image_bytes: int
-    image_crc: int
+    data_crc: int
+    """Of the compressed image."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -53,23 +53,33 @@ class Snapshot(Struct, frozen=True):
     image: bytes
 
 
-def snapshot_head(
-    *, run: str, rank: Rank, epoch: int, seq: Seq, chain: bytes, time_ns: int, digest: bytes, image: bytes
-) -> SnapshotHead:
-    """The head for an image in the vocabulary of this version; raises ValueError for an image over the limit."""
+def write_snapshot(
+    path: Path,
+    image: bytes,
+    disk: Disk,
+    *,
+    run: str,
+    rank: Rank,
+    epoch: int,
+    seq: Seq,
+    chain: bytes,
+    time_ns: int,
+    digest: bytes,
+) -> None:
+    """Put a snapshot down, atomically and durably; raises OSError, and then there is none.
+
+    Raises ValueError for an image over the limit.
+    """
     if len(image) > IMAGE_BYTES_MAX:
         raise ValueError(f"an image of {len(image)} bytes is over the limit of {IMAGE_BYTES_MAX}")
-    return SnapshotHead(
-        run, rank, epoch, seq, chain, SCHEMA_VERSION, time_ns, digest, len(image), crc32(image)
+    data = zlib.compress(image, _LEVEL)
+    head = SnapshotHead(
+        run, rank, epoch, seq, chain, SCHEMA_VERSION, time_ns, digest, len(image), crc32(data)
     )
-
-
-def write_snapshot(path: Path, head: SnapshotHead, image: bytes, disk: Disk) -> None:
-    """Put a snapshot down, atomically and durably; raises OSError, and then there is none."""
     packed = msgspec.msgpack.encode(head)
     checked = FORMAT_VERSION.to_bytes(4, "little") + packed
     prefix = _PREFIX.pack(MAGIC, FORMAT_VERSION, crc32(checked), len(packed))
-    publish(disk, path, (prefix, packed, zlib.compress(image, _LEVEL)))
+    publish(disk, path, (prefix, packed, data))
 
 
 def read_head(path: Path) -> SnapshotHead:
@@ -83,18 +93,17 @@ def read_snapshot(path: Path) -> Snapshot:
     with path.open("rb") as file:
         head, size = _read_head(path, file.read(_PREFIX.size + _HEAD_BYTES_MAX))
         file.seek(size)
-        unpack, image, data = zlib.decompressobj(), bytearray(), b""
-        try:
-            while len(image) <= head.image_bytes and (
-                data := unpack.unconsumed_tail or file.read(_CHUNK_BYTES)
-            ):
-                image += unpack.decompress(data, _CHUNK_BYTES)
-        except zlib.error as error:
-            raise _damage(path, f"the image does not unpack: {error}") from error
-    whole = unpack.eof and not unpack.unused_data and len(image) == head.image_bytes
-    if not whole or crc32(image) != head.image_crc:
+        data = file.read()
+    if crc32(data) != head.data_crc:
         raise _damage(path, "the image fails its checksum")
-    return Snapshot(head, bytes(image))
+    unpack = zlib.decompressobj()
+    try:
+        image = unpack.decompress(data, head.image_bytes + 1)
+    except zlib.error as error:
+        raise _damage(path, f"the image does not unpack: {error}") from error
+    if len(image) != head.image_bytes or not unpack.eof or unpack.unused_data:
+        raise _damage(path, f"the image unpacks to something else than its {head.image_bytes} bytes")
+    return Snapshot(head, image)
 
 
 def _read_head(path: Path, start: bytes) -> tuple[SnapshotHead, int]:
@@ -114,7 +123,7 @@ def _read_head(path: Path, start: bytes) -> tuple[SnapshotHead, int]:
         raise _damage(path, f"the head cannot be read: {error}") from error
     if head.schema > SCHEMA_VERSION:
         raise TooNew(path, what="vocabulary", needs=head.schema, have=SCHEMA_VERSION)
-    if head.image_bytes > IMAGE_BYTES_MAX:
+    if not 0 <= head.image_bytes <= IMAGE_BYTES_MAX:
         raise _damage(path, f"absurd image of {head.image_bytes} bytes")
     return head, _PREFIX.size + size
 

@@ -29,7 +29,7 @@ from radixledger.journal.folder import rank_folder, snapshot_path
 from radixledger.journal.opening import Options, Parts, open_rank
 from radixledger.journal.pen import Limits, OnFailure
 from radixledger.journal.retention import NOTHING, Dropped, Retention
-from radixledger.journal.snapshot import snapshot_head, write_snapshot
+from radixledger.journal.snapshot import write_snapshot
 from radixledger.journal.units import Seq
 from radixledger.journal.upkeep import Sealing
 
@@ -211,18 +211,19 @@ class JournalWriter:
         time_ns = self._clock()
         if not self._pen.sync(time_ns):
             raise SnapshotFailed(path, seq=seq, cause=f"events are being lost: {self._pen.failing}")
-        head = snapshot_head(
-            run=self.opened.run,
-            rank=self.opened.rank,
-            epoch=self.opened.epoch,
-            seq=seq,
-            chain=self._pen.chain,
-            time_ns=time_ns,
-            digest=digest,
-            image=image,
-        )
         try:
-            write_snapshot(path, head, image, self._disk)
+            write_snapshot(
+                path,
+                image,
+                self._disk,
+                run=self.opened.run,
+                rank=self.opened.rank,
+                epoch=self.opened.epoch,
+                seq=seq,
+                chain=self._pen.chain,
+                time_ns=time_ns,
+                digest=digest,
+            )
         except OSError as error:
             raise SnapshotFailed(path, seq=seq, cause=str(error)) from error
         return path
