@@ -152,14 +152,14 @@ def every_live_window_can_be_read(state: State) -> Iterator[Breach]:
 def the_path_of_a_request_ends_in_a_live_window(state: State) -> Iterator[Breach]:
     """Where a request's protected path ends, a window of live SWA precedes, or it is live from the root (R259)."""
     for request in state.requests.values():
-        run = _live_run(state.nodes[request.node])
+        run = live_run(state.nodes[request.node])
         if run < state.tail_pages:
             yield Breach(
                 f"request {request.id}: {run} live pages end at node {request.node}, {state.tail_pages} are needed"
             )
 
 
-def _live_run(node: Node) -> int:
+def live_run(node: Node) -> int:
     """Pages of live SWA that end where `node` does, without a gap."""
     run = 0
     for each in path_up(node):

@@ -13,18 +13,25 @@ from msgspec.structs import asdict
 from radixledger.cache.digest import digest
 from radixledger.cache.evolve import evolve
 from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws_of_requests import live_run
 from radixledger.cache.state import Finding, State
 from radixledger.cache.taken_ledger import take_ledger
+from radixledger.journal.accounts import Pool
 from radixledger.journal.events import (
+    Aborted,
     AnyEvent,
     Closed,
     Digested,
     Evicted,
+    Finished,
     Gap,
     LedgerTaken,
     Opened,
+    Reclaimed,
     Refused,
     Removed,
+    Repointed,
+    Retracted,
     Snapshotted,
     Tombstoned,
     Violated,
@@ -76,6 +83,11 @@ class Audit:
             Gap: self._gap,
             Refused: self._refused,
             Opened: self._opened,
+            Reclaimed: self._reclaimed,
+            Repointed: self._repointed,
+            Finished: self._ended,
+            Retracted: self._ended,
+            Aborted: self._ended,
         }
         """What is looked at before an event changes the state."""
 
@@ -91,7 +103,7 @@ class Audit:
         for event in events:
             look = looks.get(type(event))
             if look is not None:
-                look(state, event)
+                self._look_at(state, event, look)
                 state = self.state or state
             evolve(state, event)
         if state.findings:
@@ -128,8 +140,20 @@ class Audit:
         for finding in findings if not self._adrift else ():
             self.report.tell(finding, self._frame)
 
+    def _look_at(self, state: State, event: AnyEvent, look: Callable[[State, Any], None]) -> None:
+        try:
+            look(state, event)
+        except (KeyError, IndexError, AttributeError, ValueError, TypeError, OverflowError) as error:
+            # The state, folded from a lawless journal, names what does not exist.
+            text = f"{type(event).__name__}: {type(error).__name__} {error}"
+            self._judge("what_was_recorded_can_be_compared", text)
+
+    def _judge(self, law: str, detail: str, lawful_at: int | None = None, **concerned: Any) -> None:
+        """A finding of the event that comes next, unless nothing can be judged."""
+        if not self._adrift:
+            self._tell(law, detail, lawful_at, **concerned)
+
     def _tell(self, law: str, detail: str, lawful_at: int | None = None, **concerned: Any) -> None:
-        """A finding of the event that comes next."""
         assert self.state is not None, "there is a state once there was an event"
         finding = Finding(Seq(self.state.seq + 1), law, detail, **concerned)
         self.report.tell(finding, self._frame, lawful_at)
@@ -154,9 +178,9 @@ class Audit:
         if digest(state) == recorded:
             self._agreed_at = state.seq
             self._adrift = False
-        elif not self._adrift:
+        else:
             text = f"recorded {recorded.hex()[:32]}, folded {digest(state).hex()}"
-            self._tell("a_recorded_digest_is_the_states", text, self._agreed_at)
+            self._judge("a_recorded_digest_is_the_states", text, self._agreed_at)
         self.report.digests += not self._adrift
 
     def _digested(self, state: State, event: Digested | Closed) -> None:
@@ -172,7 +196,7 @@ class Audit:
             self.report.snapshots += 1
             if digest(kept) != digest(state):
                 text = f"its digest is {digest(kept).hex()}, folded {digest(state).hex()}"
-                self._tell("a_snapshot_holds_the_state", text, self._agreed_at)
+                self._judge("a_snapshot_holds_the_state", text, self._agreed_at)
         self._between_commands(state)
 
     def _ledger_taken(self, state: State, event: LedgerTaken) -> None:
@@ -197,7 +221,26 @@ class Audit:
         swa = sum(len(each.swa) >> 2 for each in given if isinstance(each, Removed | Tombstoned))
         if (full, swa, len(given)) != (event.gained_full, event.gained_swa, event.events):
             text = f"credited {event.gained_full} FULL and {event.gained_swa} SWA pages, {full} and {swa} were freed"
-            self._tell("an_eviction_is_credited_what_it_freed", text)
+            self._judge("an_eviction_is_credited_what_it_freed", text)
+
+    def _reclaimed(self, state: State, event: Reclaimed) -> None:
+        for step, running in state.running.items():
+            for request, start in zip(running.requests, running.starts, strict=False):
+                if request == event.request and event.stop > max(0, start - state.config.window_tokens + 1):
+                    text = f"step {step} reads back from token {start}, request {event.request} gave up to {event.stop}"
+                    self._judge("a_running_step_keeps_its_window", text, pool=Pool.SWA, pages=event.swa)
+
+    def _ended(self, state: State, event: Finished | Retracted | Aborted) -> None:
+        for step, running in state.running.items():
+            if event.request in running.requests:
+                text = f"step {step} runs, request {event.request} ended"
+                self._judge("a_request_outlives_the_steps_that_read_it", text)
+
+    def _repointed(self, state: State, event: Repointed) -> None:
+        node = state.nodes.get(event.node)
+        if node is not None and (run := live_run(node)) < state.tail_pages:
+            text = f"request {event.request}: {run} live pages end at node {event.node}, {state.tail_pages} are needed"
+            self._judge("a_cached_path_ends_in_a_live_window", text, pages=event.full)
 
     def _violated(self, state: State, event: Violated) -> None:
         self._tell("the_writer_saw_no_law_broken", f"{event.law}: {event.detail}", pool=event.pool, pages=event.pages,

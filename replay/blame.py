@@ -129,7 +129,9 @@ def _steps(
         rids.clear()
 
 
-def _given(held: _Holding, seq: int, event: AnyEvent, pool: Pool, page: int) -> Iterator[tuple[int, int, str]]:
+def _given(
+    held: _Holding, seq: int, event: AnyEvent, pool: Pool, page: int
+) -> Iterator[tuple[int, int, str]]:
     """Giver, taker and what is wrong about it, for each time that the event moves the page."""
     if isinstance(event, Opened):
         if held.owner != FREE:
