@@ -13,6 +13,7 @@ from radixledger.cache.state import State
 from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import Kind
 from radixledger.journal.events import LedgerTaken
+from radixledger.journal.units import Pages
 
 
 def take_ledger(state: State, phase: str = "") -> LedgerTaken:
@@ -75,4 +76,5 @@ def _row_pages(state: State) -> tuple[NDArray[np.int32], NDArray[np.int32], int,
 
 
 def _tree_held(book: PoolBook, pages: NDArray[np.int32]) -> int:
-    return int(np.count_nonzero((book.account[pages] & 7) == Kind.TREE))
+    holders = book.holders(Pages(pages.astype("<i4").tobytes()))
+    return int(np.count_nonzero((holders & 7) == Kind.TREE))

@@ -125,7 +125,7 @@ def test_both_ways_of_caching_a_request_tell_the_tree_what_was_given_back(
 
 @paged
 def test_key_and_value_are_cut_to_whole_pages_and_have_to_be_of_one_length(page_size: int) -> None:
-    """R97: slots of the unfinished page stay the caller's; a value that is too short, or strewn, is an error."""
+    """R97, R272: slots of the unfinished page stay the caller's; a value too short, or strewn, is an error."""
     server = roomy(page_size, page_size)
     tokens, slots = text("a", 0, 3 * page_size), server.slots(3 * page_size)
     cut = tokens[: 3 * page_size - 1] if page_size > 1 else tokens
@@ -172,7 +172,7 @@ def test_a_caller_gives_what_is_its_own_and_nothing_else(page_size: int) -> None
 
 
 def test_positions_below_zero_are_refused() -> None:
-    """R97: a frontier in another unit than the key once gave -64 (B2)."""
+    """R97, R271: a frontier in another unit than the key once gave -64 (B2)."""
     server = roomy(4, 4)
     slots = server.slots(8)
     for field in ("prev", "released"):

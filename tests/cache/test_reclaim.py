@@ -169,7 +169,7 @@ def test_no_boundary_ever_moves_backward(page_size: int, seed: int) -> None:
 def test_the_window_before_the_insert_stop_is_live_whenever_a_request_is_cached(
     page_size: int, window: int
 ) -> None:
-    """R134: for every length, after decode reclaimed as far as it may: B - new >= W, or nothing was given back."""
+    """R134, R259, R260: for every length, after decode reclaimed as far as it may: B - new >= W, or nothing was given back."""
     for length in range(1, window + 4 * page_size + 2):
         server = Server(page_size, window, full_pages=64, swa_pages=64)
         req = server.start(text("a", 0, length))
