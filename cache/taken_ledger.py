@@ -1,4 +1,4 @@
-"""The ledger row of one rank: what the gates read (R153-R171), in tokens.
+"""The ledger row of one rank: what the gates read (R153-R157, R169-R171), in tokens.
 
 Request-owned numbers come from live rows, never as a residual, so that a leak makes the identity fail instead of being
 absorbed (R154); tree-owned numbers come from the nodes' counts, never from the mapping (R179). It reads the state

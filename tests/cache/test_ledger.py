@@ -36,7 +36,7 @@ def adds_up(row: Row) -> bool:
 def test_the_pools_add_up_at_every_step_and_every_rank_has_its_row(page_size: int, dp_size: int) -> None:
     """R153, R156, R167, R169, R170: capacity is whole pages per rank, mapped slots are the SWA slots that are held."""
     server = Server(page_size, page_size, dp_size=dp_size, full_pages=24, swa_pages=20)
-    dp_rank = dp_size - 1 if dp_size > 1 else None
+    dp_rank, rows = dp_size - 1 if dp_size > 1 else None, server.cache.ledger()
     req = server.start(text("a", 0, 6 * page_size + page_size // 2), dp_rank=dp_rank)
     for act in (
         lambda: server.reclaim(req),

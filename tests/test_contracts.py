@@ -1,0 +1,31 @@
+"""Every contract that the code claims stands in docs/contracts.md, with a test that exists and says so."""
+
+from .contract_table import contracts, rows_in, rows_of_code, rows_of_tests
+
+
+def test_each_contract_has_words_and_a_test_that_names_its_row() -> None:
+    known = rows_of_tests()
+    assert [contract.row for contract in contracts() if not contract.words or not contract.tests] == []
+    wrong = [
+        f"{contract.row}: {test}"
+        for contract in contracts()
+        for test in contract.tests
+        if contract.row not in known.get(test, ())
+    ]
+    assert wrong == []
+
+
+def test_each_row_that_the_code_cites_is_a_contract() -> None:
+    missing = sorted(rows_of_code() - {contract.row for contract in contracts()})
+    assert missing == [], "run `python -m tests.contract_table` and write the words of the new lines"
+
+
+def test_rows_are_read_off_a_text_one_by_one_and_by_range() -> None:
+    assert rows_in("the ledger (R34-R36, R39), J4 and J6; not XR7 or R") == {
+        "R34",
+        "R35",
+        "R36",
+        "R39",
+        "J4",
+        "J6",
+    }
