@@ -52,6 +52,11 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Send a request trace in the Mooncake format through the cache, without a model.",
     ),
+    "bench": Subcommand(
+        "radixledger.tools.bench.command",
+        "command",
+        "Measure operations, journal and whole workloads on this machine, beside their bars.",
+    ),
     "replay": Subcommand(
         "radixledger.tools.replay",
         "command",

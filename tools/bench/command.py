@@ -97,7 +97,7 @@ def _print(here: Machine, figures: list[Figure]) -> None:
     )
     for topic in dict.fromkeys(figure.topic for figure in figures):
         rows = [_row(figure) for figure in figures if figure.topic == topic]
-        print_table(["what", "measured", "bar", "met", "least"], rows, title=f"\\n{topic}")
+        print_table(["what", "measured", "bar", "met", "least"], rows, title=f"\n{topic}")
 
 
 def _row(figure: Figure) -> list[object]:

@@ -9,7 +9,8 @@ import gc
 import os
 import platform
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -46,21 +47,30 @@ class Machine(NamedTuple):
     write_200_us: float
 
 
-def times_us(operations: Iterable[Callable[[], object]]) -> list[float]:
-    """Run each operation once, in order, the garbage collector held still; microseconds of each."""
-    taken: list[float] = []
+@contextmanager
+def still() -> Iterator[None]:
+    """The garbage collector held still: its pauses are a matter of their own."""
     gc.collect()
     enabled = gc.isenabled()
     gc.disable()
     try:
-        for operation in operations:
-            begun = perf_counter()
-            operation()
-            taken.append((perf_counter() - begun) * 1e6)
+        yield
     finally:
         if enabled:
             gc.enable()
-    return taken
+
+
+def time_us(operation: Callable[[], object]) -> float:
+    """Microseconds of one call."""
+    begun = perf_counter()
+    operation()
+    return (perf_counter() - begun) * 1e6
+
+
+def times_us(operations: Iterable[Callable[[], object]]) -> list[float]:
+    """Run each operation once, in order, the garbage collector held still; microseconds of each."""
+    with still():
+        return [time_us(operation) for operation in operations]
 
 
 def median_us(operations: Iterable[Callable[[], object]]) -> float:

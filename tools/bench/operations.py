@@ -19,7 +19,7 @@ from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation
 from radixledger.journal.units import NO_PAGES, UNBOUND
 from radixledger.tools.bench.bed import Bed
-from radixledger.tools.bench.harness import Figure, median_us, times_us
+from radixledger.tools.bench.harness import Figure, median_us, still, time_us, times_us
 
 PAGE = 128
 WINDOW = 1024
@@ -47,18 +47,17 @@ def lookups(bed: Bed, quick: bool) -> Iterator[Figure]:
             put(cache, key)
             for cut in range(1, nodes):
                 cache.match(key[: cut * tokens // nodes * 4])
-        order = random.Random(tokens + nodes).sample(range(count), count)
         taken: list[float] = []
         turning: list[float] = []
         floors: list[float] = []
-        for seed in order:
-            fresh = prompt(seed, tokens)
-            turning += times_us([partial(raw_key, fresh)])
-            key = raw_key(fresh)
-            taken += times_us([partial(cache.match, key)])
-            other = bytes(bytearray(key))
-            floors += times_us([partial(key.__eq__, other)])
-            bed.tick(cache)
+        with still():
+            for seed in random.Random(tokens + nodes).sample(range(count), count):
+                fresh = prompt(seed, tokens)
+                turning.append(time_us(partial(raw_key, fresh)))
+                key = raw_key(fresh)
+                taken.append(time_us(partial(cache.match, key)))
+                floors.append(time_us(partial(key.__eq__, bytes(bytearray(key)))))
+                bed.tick(cache)
         bed.check(cache)
         name = f"match {tokens:,} cached tokens, {'one node' if nodes == 1 else f'{nodes} nodes'}"
         floor = _median(floors)

@@ -1,0 +1,54 @@
+"""The benchmark command measures, prints, and judges nothing."""
+
+import json
+
+import pytest
+
+from radixledger.journal.units import Seq
+from radixledger.journal.writer import Policy
+from radixledger.tools.bench.bed import Bed, JournalNotClean
+from radixledger.tools.bench.harness import Figure
+from radixledger.tools.cli import run as radixledger
+
+
+def test_a_figure_knows_whether_it_meets_its_bar_in_either_direction() -> None:
+    assert Figure("t", "n", 3.0, "us", 5.0).meets
+    assert not Figure("t", "n", 6.0, "us", 5.0).meets
+    assert Figure("t", "n", 6.0, "/s", 5.0, more=True).meets
+    assert Figure("t", "n", 6.0, "us").meets is None
+
+
+def test_the_journal_part_measures_every_bar_of_journal_replay_and_load(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert radixledger(["bench", "journal", "--quick", "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    named = {figure["name"]: figure for figure in told["figures"]}
+    assert {figure["bar"] for figure in named.values()} >= {1, 25, 200_000, 1_000_000, 4}
+    assert all(figure["value"] > 0 for figure in named.values())
+    assert told["machine"]["cores"] >= 1
+
+
+def test_a_narrow_terminal_gets_records_instead_of_a_cut_table(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert radixledger(["bench", "system", "--quick"]) == 0
+    printed = capfd.readouterr().out
+    assert "prefix hit rate" in printed
+    assert "\\n" not in printed
+
+
+def test_an_unknown_part_is_refused_with_the_parts_there_are(capfd: pytest.CaptureFixture[str]) -> None:
+    assert radixledger(["bench", "nonsense"]) == 2
+    assert "operations, operations-committed, journal, system" in capfd.readouterr().err
+
+
+def test_a_bed_whose_journal_lost_an_event_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A benchmark that measured a journal which does not replay would mean nothing."""
+    bed = Bed(tmp_path_factory.mktemp("bed"), Policy.STEP)
+    cache = bed.rank(full_pages=16)
+    cache.alloc(1)
+    cache.state.seq = Seq(cache.state.seq + 1)
+    with pytest.raises(JournalNotClean):
+        bed.check(cache)
