@@ -81,7 +81,7 @@ class Slice(NamedTuple):
         return cause(self.operation, site)
 
 
-def split_at(state: State, node: Node, pages: int) -> Split:
+def split_at(state: State, node: Node, pages: int, why: Cause) -> Split:
     """The event that cuts `node` behind its first `pages` pages; the boundary mark goes to the older part (R114)."""
     assert node.parent is not None, "the root is never cut"
     assert 0 < pages < node.pages, "a cut leaves pages on both sides"
@@ -92,6 +92,7 @@ def split_at(state: State, node: Node, pages: int) -> Split:
         full=Pages(node.full[: pages * 4]),
         swa=Pages(node.swa[: pages * 4]),
         boundary=node.boundary,
+        cause=why,
     )
 
 
@@ -105,7 +106,7 @@ def match(
         found = Walk(state.root, 0, 0, found.full_hit, Stop.FORCED_MISS)
     node = found.node
     if found.inside:
-        event = split_at(state, node, found.inside)
+        event = split_at(state, node, found.inside, why)
         yield event
         node = state.nodes[event.upper]
     page_size = state.page_size
@@ -136,18 +137,22 @@ def locked_by(state: State, node: Node, request: RequestId, why: Cause) -> Locke
 
 def unlock(state: State, receipt: Receipt) -> Decision[None]:
     """Release exactly what the receipt holds; one that is not held, or that a live request holds, is refused (R122)."""
-    if receipt.node == ROOT:
-        return
+    if receipt.node != ROOT:
+        check_receipt(state, receipt)
+        yield Unlocked(receipt.node, receipt.boundary, cause=_UNLOCK)
+
+
+def check_receipt(state: State, receipt: Receipt) -> None:
+    """Refuse a receipt that is not held, whichever part of it is wrong, or that a live request holds."""
     node = state.nodes.get(receipt.node)
     owners = [
-        live.id for live in state.requests.values() if live.receipt and live.receipt.node == receipt.node
+        live.rid for live in state.requests.values() if live.receipt and live.receipt.node == receipt.node
     ]
     if node is None or node.anchors <= len(owners) or not _segment_is_held(node, receipt):
         raise Refusal(
             f"the receipt of node {receipt.node}, boundary {receipt.boundary}, is not held"
-            + (f", but by the live requests {owners[:8]}" if owners else "")
+            + (f", but by the live requests {', '.join(owners[:8])}" if owners else "")
         )
-    yield Unlocked(receipt.node, receipt.boundary, cause=_UNLOCK)
 
 
 def _segment_is_held(node: Node, receipt: Receipt) -> bool:
@@ -234,7 +239,7 @@ def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decisi
         if child is None:
             break
         if shared < child.pages:
-            event = split_at(state, child, shared)
+            event = split_at(state, child, shared, brought.why(Site.WHOLE))
             yield event
             child = state.nodes[event.upper]
         if done + shared > brought.prev:
@@ -255,7 +260,7 @@ def _overlap(state: State, node: Node, start: int, brought: Slice) -> Decision[N
         yield from _free_duplicate(state, brought.part(first, end), brought)
         return
     if boundary > start:
-        yield split_at(state, node, boundary - start)
+        yield split_at(state, node, boundary - start, brought.why(Site.HEAL))
         yield from _free_duplicate(state, brought.part(first, boundary), brought)
     yield _heal(state, node, brought.part(max(boundary, start), end), brought)
 

@@ -69,18 +69,18 @@ class Setting:
 
 SETTINGS = {
     "page 1, window 4": Setting(Shape(1, 4, 40, 24, row_pages=16)),
-    "page 1, window 1, tight": Setting(Shape(1, 1, 24, 12, row_pages=12, formula="tight")),
-    "page 4, window 3": Setting(Shape(4, 3, 24, 12)),
+    "page 1, window 1, tight": Setting(Shape(1, 1, 24, 14, row_pages=12, formula="tight")),
+    "page 4, window 3": Setting(Shape(4, 3, 26, 14)),
     "page 4, window 4, tight, materialise": Setting(Shape(4, 4, 24, 14, formula="tight", leaf="materialise")),
-    "page 4, window 5": Setting(Shape(4, 5, 26, 18)),
-    "page 4, window 14, materialise": Setting(Shape(4, 14, 32, 26, leaf="materialise")),
+    "page 4, window 5": Setting(Shape(4, 5, 30, 20)),
+    "page 4, window 14, materialise": Setting(Shape(4, 14, 34, 28, leaf="materialise")),
     "page 4, window 6, tight, two ranks": Setting(Shape(4, 6, 24, 16, formula="tight"), ranks=2),
-    "page 16, window 40, going on": Setting(Shape(16, 40, 30, 22), strict=False),
+    "page 16, window 40, going on": Setting(Shape(16, 40, 32, 26), strict=False),
     "page 128, window 200, tight": Setting(Shape(128, 200, 26, 18, formula="tight")),
-    "page 128, window 128, two ranks": Setting(Shape(128, 128, 24, 14), ranks=2),
+    "page 128, window 128, two ranks": Setting(Shape(128, 128, 26, 16), ranks=2),
     "page 256, window 100": Setting(Shape(256, 100, 24, 12)),
     "page 256, window 700, tight, materialise, going on": Setting(
-        Shape(256, 700, 30, 24, formula="tight", leaf="materialise"), strict=False
+        Shape(256, 700, 34, 28, formula="tight", leaf="materialise"), strict=False
     ),
 }
 """W < P, W = P, W > P; W mod P neither 0 nor P - 1 in five of them (R274); pools of a few rows."""

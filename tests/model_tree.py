@@ -21,7 +21,7 @@ class Shape:
     full: int
     swa: int
     rows: int = 4
-    row_pages: int = 8
+    row_pages: int = 10
     formula: str = "rfc"
     leaf: str = "veto"
 

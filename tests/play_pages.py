@@ -113,6 +113,8 @@ def insert(player: Player, chance: Chance) -> None:
 
 def lock(player: Player, chance: Chance) -> None:
     sides = player.sides
+    if len(player.receipts) > 3:
+        unlock(player, chance)
     paths = sides.paths()
     node = one_of(chance, [*paths, ROOT, *([12345] * rarely(chance, 5))])
 
@@ -170,7 +172,7 @@ def evict_pages(player: Player, full: int, swa: int) -> None:
 
 
 def evict(player: Player, chance: Chance) -> None:
-    full, swa = (one_of(chance, (0, 1, 1, 2, 3, 5)) for _ in range(2))
+    full, swa = one_of(chance, (0, 0, 0, 1, 2, 5)), one_of(chance, (1, 0, 1, 2, 3, 5))
     evict_pages(player, full, -1 if rarely(chance, 3) else swa)
 
 
@@ -180,6 +182,20 @@ def evict_for(player: Player, needed: int) -> None:
     full, swa = (max(0, needed - model.count(book, FREE)) for book in (model.full, model.swa))
     if (full or swa) and not model.group_open:
         evict_pages(player, full, swa)
+
+
+def hand_back(player: Player, chance: Chance) -> None:
+    """Give back every receipt and every page that nobody has named; end the group."""
+    sides = player.sides
+    while player.receipts:
+        unlock(player, chance)
+    if sides.model.group_open:
+        player.play("flush group", sides.live.flush_group, lambda _: sides.model.flush_group())
+    give_swa(player, sorted(sides.model.dangling()), None)
+    pages = unbound(player)
+    player.play(
+        f"free {pages}", lambda: sides.live.free(packed(pages)), lambda _: sides.model.free(pages, None)
+    )
 
 
 def flush(player: Player, _: Chance) -> None:
@@ -289,7 +305,8 @@ def group(player: Player, chance: Chance) -> None:
     """Open one, or flush the open one; rarely the other way round."""
     sides = player.sides
     if sides.model.group_open == rarely(chance, 10):
-        player.play("open group", sides.live.open_group, lambda _: sides.model.open_group())
+        if rarely(chance, 50):
+            player.play("open group", sides.live.open_group, lambda _: sides.model.open_group())
     else:
         player.play("flush group", sides.live.flush_group, lambda _: sides.model.flush_group())
 
@@ -319,7 +336,7 @@ def record_ledger(player: Player, _: Chance) -> None:
 
 
 COMMANDS: dict[Command, int] = {
-    match: 6, insert: 9, lock: 5, unlock: 5, evict: 8, flush: 1, alloc: 8, free: 4, free_full: 2, free_swa: 4, remap: 2,
+    match: 6, insert: 9, lock: 5, unlock: 5, evict: 8, flush: 1, alloc: 8, free: 4, free_full: 3, free_swa: 4, remap: 3,
     group: 3, translate: 2, record_ledger: 2,
 }  # fmt: skip
 """Each with its weight in a play by seed."""

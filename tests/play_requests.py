@@ -9,7 +9,7 @@ from radixledger.cache.decide_requests import Admission
 
 from .machine import LETTERS, Chance, Command, Player, one_of, rarely, some
 from .model import Guest
-from .play_pages import evict_for
+from .play_pages import evict_for, flush, hand_back
 
 SPACES = (b"", b"e\x01\0\0\0x")
 BEATEN = "aaab"
@@ -21,7 +21,7 @@ NOBODY = (0, 5, 1 << 40, -1)
 def stream(player: Player, chance: Chance) -> str:
     """Contents for a whole row and more: a beaten path, left at some page."""
     length = player.shape.row_pages + 2
-    stay = chance.number(0, length)
+    stay = max(chance.number(0, length), chance.number(0, length))
     wild = "".join(LETTERS[chance.number(0, len(LETTERS) - 1)] for _ in range(min(3, length - stay)))
     return ((BEATEN * length)[:stay] + wild + "b" * length)[:length]
 
@@ -34,14 +34,24 @@ def lengths(numbers: list[int]) -> NDArray[np.int32]:
     return np.array(numbers, np.int32)
 
 
-def pick(player: Player, chance: Chance) -> int:
-    """A live request, rarely one that is none."""
-    live = list(player.sides.model.guests)
-    return one_of(chance, NOBODY) if not live or rarely(chance, 3) else one_of(chance, live)
+def pick(player: Player, chance: Chance, *, at_rest: bool = False) -> int:
+    """A live request, rarely one that is none. at_rest: mostly after the steps that run it have ended."""
+    model = player.sides.model
+    if not model.guests:
+        admit(player, chance)
+    if not model.guests or rarely(chance, 3):
+        return one_of(chance, NOBODY)
+    request = one_of(chance, list(model.guests))
+    if at_rest and not rarely(chance, 15):
+        for step in [step for step, each in model.steps.items() if request in each.starts]:
+            end_step(player, step)
+    return request
 
 
 def admit(player: Player, chance: Chance) -> None:
     sides, shape = player.sides, player.shape
+    if len(sides.model.guests) == shape.rows and not rarely(chance, 10):
+        finish(player, chance)
     space, letters = one_of(chance, SPACES), stream(player, chance)
     prompt = chance.number(1, shape.row_pages) * shape.page + one_of(chance, (0, 1, -1, shape.page // 2))
     prompt = min(max(prompt, 1), shape.row_pages * shape.page)
@@ -126,7 +136,7 @@ def grow(player: Player, chance: Chance, choose: Callable[[Guest], int], *, deco
     grew = len(before) == len(requests) and all(
         guests[each].length > length for each, length in before.items()
     )
-    if requests and grew and rarely(chance, 20):
+    if requests and grew and rarely(chance, 15):
         starts = [before[request] for request in requests]
         begin_step(player, requests, starts, [guests[request].length for request in requests])
 
@@ -155,8 +165,10 @@ def decode(player: Player, chance: Chance) -> None:
 def reclaim(player: Player, chance: Chance) -> None:
     """Mostly as decode does; some with other positions and margins."""
     sides = player.sides
-    request = pick(player, chance)
-    length = sides.model.guests[request].length if request in sides.model.guests else 9
+    request, guests = pick(player, chance), sides.model.guests
+    if guests and not rarely(chance, 30):
+        request = max(guests, key=lambda number: guests[number].length - guests[number].protected)
+    length = guests[request].length if request in guests else 9
     pre = length - 1
     if rarely(chance, 25):
         pre = one_of(
@@ -190,7 +202,7 @@ def reclaim_batch(player: Player, chance: Chance) -> None:
 def cache_unfinished(player: Player, chance: Chance) -> None:
     """After a chunk: all that is computed, named by its own key or by that of the whole prompt."""
     sides, page = player.sides, player.shape.page
-    request = pick(player, chance)
+    request = pick(player, chance, at_rest=True)
     _, letters = player.streams.get(request, (b"", "aaaa"))
     length = sides.model.guests[request].length if request in sides.model.guests else page
     tokens = length
@@ -207,12 +219,13 @@ def cache_unfinished(player: Player, chance: Chance) -> None:
 
 def finish(player: Player, chance: Chance) -> None:
     sides, page = player.sides, player.shape.page
-    request = pick(player, chance)
+    request = pick(player, chance, at_rest=True)
     _, letters = player.streams.get(request, (b"", "aaaa"))
     length = sides.model.guests[request].length if request in sides.model.guests else page
     tokens: int | None = length
-    if rarely(chance, 20):
-        tokens = one_of(chance, (max(0, length - 1), None, length + 2 * page, chance.number(0, length)))
+    if rarely(chance, 25):
+        less = chance.number(0, length)
+        tokens = one_of(chance, (max(0, length - 1), None, length + 2 * page, less, less, length // 2))
     key = None if tokens is None else player.key(letters, tokens)
     known = None if tokens is None else letters[: tokens // page]
     player.play(
@@ -223,7 +236,7 @@ def finish(player: Player, chance: Chance) -> None:
 
 
 def retract(player: Player, chance: Chance) -> None:
-    request = pick(player, chance)
+    request = pick(player, chance, at_rest=True)
     surrender = player.sides.model.surrender
     player.play(
         f"retract {request}", lambda: player.sides.live.retract(request), lambda _: surrender(request)
@@ -231,7 +244,7 @@ def retract(player: Player, chance: Chance) -> None:
 
 
 def abort(player: Player, chance: Chance) -> None:
-    request = pick(player, chance)
+    request = pick(player, chance, at_rest=True)
     surrender = player.sides.model.surrender
     player.play(f"abort {request}", lambda: player.sides.live.abort(request), lambda _: surrender(request))
 
@@ -250,15 +263,31 @@ def step_began(player: Player, chance: Chance) -> None:
 
 
 def step_ended(player: Player, chance: Chance) -> None:
+    running = list(player.sides.model.steps)
+    if running or rarely(chance, 20):
+        end_step(player, 99 if not running or rarely(chance, 5) else one_of(chance, running))
+
+
+def end_step(player: Player, step: int) -> None:
     sides = player.sides
-    step = one_of(chance, [*sides.model.steps, *([99] * rarely(chance, 5))] or [99])
     player.play(
         f"step {step} ended", lambda: sides.live.step_ended(step), lambda _: sides.model.step_ended(step)
     )
 
 
+def drain(player: Player, chance: Chance) -> None:
+    """Everybody leaves and gives back what is his, so that the rank can be flushed, mostly."""
+    model = player.sides.model
+    for step in list(model.steps):
+        end_step(player, step)
+    while model.guests and not rarely(chance, 5):
+        abort(player, chance)
+    hand_back(player, chance)
+    flush(player, chance)
+
+
 COMMANDS: dict[Command, int] = {
-    admit: 16, extend: 20, decode: 12, reclaim: 8, reclaim_batch: 6, cache_unfinished: 10, finish: 8, retract: 2, abort: 2,
-    step_began: 1, step_ended: 5,
+    admit: 16, extend: 22, decode: 12, reclaim: 9, reclaim_batch: 6, cache_unfinished: 10, finish: 8, retract: 3, abort: 2,
+    step_began: 1, step_ended: 6, drain: 1,
 }  # fmt: skip
 """Each with its weight in a play by seed."""

@@ -1,0 +1,120 @@
+"""The kinds of ownership transition that the machine must meet, as `witnesses.transition` tells them.
+
+`EVERYWHERE` under every setting, `SOMEWHERE` under one at least. The list was written by looking at what can happen, not
+at what a seed happened to play: a kind that goes missing means that the plays have become too tame for it.
+
+Two kinds cannot happen and are therefore not here. A childless node that FULL holds is the anchor of a receipt, and a
+receipt holds the window of its anchor too, so SWA pressure never finds such a leaf (R109, A24). And nothing is evicted
+inside a free group, so neither `Removed` nor `Tombstoned` pages are ever pending.
+"""
+
+
+def kinds(text: str) -> tuple[str, ...]:
+    """One kind a line, without indentation."""
+    return tuple(line.strip() for line in text.strip().splitlines())
+
+
+EVERYWHERE = kinds("""
+    FULL free→request: Allocated alloc
+    FULL free→request: Extended extend/prefill
+    FULL free→request: Extended extend/decode
+    FULL request→free: Freed abort/tail
+    FULL request→free: Freed free/composite
+    FULL request→free: Freed free/full_only
+    FULL request→free: Freed insert/duplicate
+    FULL request→free: Freed retract/tail
+    FULL request→tree: Transferred finish
+    FULL request→tree: Transferred insert
+    FULL request→tree: Transferred unfinished
+    FULL tree→free: Removed evict/full_leaf
+    FULL tree→free: Removed evict/swa_leaf
+    FULL tree→free: Removed flush
+    FULL pending→free: GroupFlushed unknown
+    SWA free→request: Allocated alloc
+    SWA free→request: Extended extend/prefill
+    SWA free→request: Extended extend/decode
+    SWA request→free: Freed abort/tail
+    SWA request→free: Freed free/composite
+    SWA request→free: Freed free/swa_only
+    SWA request→free: Freed insert/duplicate
+    SWA request→tree: Transferred finish
+    SWA request→tree: Transferred insert
+    SWA request→tree: Transferred unfinished
+    SWA tree→free: Removed evict/full_leaf
+    SWA tree→free: Removed evict/swa_leaf
+    SWA tree→free: Removed flush
+    SWA tree→free: Tombstoned evict/swa_internal
+    SWA pending→free: GroupFlushed unknown
+    nothing: free/swa_only
+    refused: busy
+    refused: pool_short
+    refused: refused
+    refused: unknown_request
+""")
+
+SOMEWHERE = kinds("""
+    FULL request→free: Freed finish/duplicate
+    FULL request→free: Freed finish/tail
+    FULL request→free: Freed insert/veto
+    FULL request→free: Freed unfinished/duplicate
+    FULL request→free: Healed finish/heal by transfer
+    FULL request→free: Healed insert/heal by transfer
+    FULL request→free: Healed unfinished/heal by transfer
+    FULL request→tree: Healed finish/heal by replace
+    FULL request→tree: Healed insert/heal by replace
+    FULL request→tree: Healed unfinished/heal by replace
+    FULL tree→free: Healed finish/heal by replace
+    FULL tree→free: Healed insert/heal by replace
+    FULL tree→free: Healed unfinished/heal by replace
+    FULL tree→tree: Split admit
+    FULL tree→tree: Split finish
+    FULL tree→tree: Split insert
+    FULL tree→tree: Split match
+    FULL tree→tree: Split unfinished
+    FULL tree→tree: Split insert/heal
+    FULL request→pending: Freed abort/tail
+    FULL request→pending: Freed finish/duplicate
+    FULL request→pending: Freed finish/tail
+    FULL request→pending: Freed free/composite
+    FULL request→pending: Freed free/full_only
+    FULL request→pending: Freed insert/duplicate
+    FULL request→pending: Freed retract/tail
+    FULL request→pending: Freed unfinished/duplicate
+    FULL request→pending: Healed finish/heal by transfer
+    FULL request→pending: Healed insert/heal by transfer
+    FULL tree→pending: Healed finish/heal by replace
+    FULL tree→pending: Healed insert/heal by replace
+    SWA request→free: Freed finish/duplicate
+    SWA request→free: Freed finish/tail
+    SWA request→free: Freed insert/released
+    SWA request→free: Freed insert/veto
+    SWA request→free: Freed retract/tail
+    SWA request→free: Freed unfinished/duplicate
+    SWA request→free: Reclaimed reclaim
+    SWA request→request: Remapped alloc
+    SWA request→tree: Healed finish/heal by replace
+    SWA request→tree: Healed finish/heal by transfer
+    SWA request→tree: Healed insert/heal by replace
+    SWA request→tree: Healed insert/heal by transfer
+    SWA request→tree: Healed unfinished/heal by replace
+    SWA request→tree: Healed unfinished/heal by transfer
+    SWA tree→tree: Split admit
+    SWA tree→tree: Split finish
+    SWA tree→tree: Split insert
+    SWA tree→tree: Split match
+    SWA tree→tree: Split unfinished
+    SWA request→pending: Freed abort/tail
+    SWA request→pending: Freed finish/duplicate
+    SWA request→pending: Freed finish/tail
+    SWA request→pending: Freed free/composite
+    SWA request→pending: Freed free/swa_only
+    SWA request→pending: Freed insert/duplicate
+    SWA request→pending: Freed retract/tail
+    SWA request→pending: Freed unfinished/duplicate
+    SWA request→pending: Reclaimed reclaim
+    refused: double_free
+    refused: foreign_free
+    refused: unmapped
+    violated: double_free
+    violated: foreign_free
+""")
