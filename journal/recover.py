@@ -30,7 +30,7 @@ class Recovered(Struct):
     """What became of one rank: events copied and lost, the files written, and remarks on the damage."""
 
     rank: Rank
-    folder: Path
+    folder: str
     events: int = 0
     lost: int = 0
     segments: int = 0
@@ -47,7 +47,7 @@ def recover(run: Path, rank: Rank, to: Path, advance: Callable[[int], None] = la
     if folder.exists():
         raise RunExists(folder, rank=rank, last_seq=None)
     reader = JournalReader(run, rank)
-    done = Recovered(rank, folder)
+    done = Recovered(rank, str(folder))
     copy = _Copy(folder, done, wanted={int(ref.seq) for ref in reader.snapshots()})
     with closing(Cursor(reader.folder, rank, reader.first_seq, salvage=True, note=copy.note)) as cursor:
         for placed in cursor.run():

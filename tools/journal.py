@@ -4,10 +4,11 @@ Rule: these commands only read, and `recover` writes a copy; a journal on a read
 written, can be given to any of them.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
+from time import sleep
 from typing import get_args
 
 import click
@@ -33,7 +34,7 @@ from radixledger.tools.console import (
 from radixledger.tools.event_text import as_json, line, time_text
 from radixledger.tools.journal_tables import print_recovered, print_report, print_tally
 
-TYPES = sorted(kind.__name__ for kind in get_args(AnyEvent))
+TYPES: list[str] = sorted(kind.__name__ for kind in get_args(AnyEvent))
 FOLLOW_EVERY_S = 0.2
 
 
@@ -57,6 +58,22 @@ class Time(click.ParamType[int]):
             )
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return round(moment.timestamp() * 1e6) * 1000
+
+
+class EventName(click.ParamType[str]):
+    """The name of an event, in whatever case."""
+
+    name = "name"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as the vocabulary spells it."""
+        names = {name.lower(): name for name in TYPES}
+        found = names.get(str(value).lower())
+        if found is None:
+            close = [names[each] for each in get_close_matches(str(value).lower(), names)]
+            hint = f"did you mean {' or '.join(close)}?" if close else f"events are: {', '.join(TYPES)}"
+            self.fail(f"no event is called {value!r}; {hint}", param, ctx)
+        return found
 
 
 run_argument = click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
@@ -91,9 +108,8 @@ def command() -> None:
 @click.option(
     "--type",
     "types",
-    type=click.Choice(TYPES, case_sensitive=False),
+    type=EventName(),
     multiple=True,
-    metavar="NAME",
     help="Only events of this type, e.g. Freed; may be given again.",
 )
 @click.option("--json", "as_lines", is_flag=True, help="One JSON object a line, for programs.")
@@ -153,7 +169,7 @@ def _frames(
 
     def wait() -> bool:
         if not closed:
-            time.sleep(FOLLOW_EVERY_S)
+            sleep(FOLLOW_EVERY_S)
         return not closed
 
     for frame in reader.follow(start, wait=wait):

@@ -112,7 +112,7 @@ def print_recovered(done: Sequence[Recovered]) -> None:
     print_table(
         ("rank", "events", "lost", "segments", "snapshots", "folder"),
         [
-            (each.rank, each.events, each.lost, each.segments, each.snapshots, str(each.folder))
+            (each.rank, each.events, each.lost, each.segments, each.snapshots, each.folder)
             for each in done
         ],
     )
