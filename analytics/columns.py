@@ -57,18 +57,33 @@ def columns(frames: Sequence[Frame]) -> dict[str, Columns]:
     for name, rows in page_columns(batch).items():
         tables[name] = _with_spine(batch, name, rows)
     for name, (read, kinds) in _READERS.items():
-        if rows := _end_to_end([read(group) for kind in kinds if (group := batch.group(kind))]):
+        rows = _rows_end_to_end([read(group) for kind in kinds if (group := batch.group(kind))])
+        if rows and len(rows["at"]):
             tables[name] = _with_spine(batch, name, rows)
     return tables
 
 
+def end_to_end(parts: Sequence[dict[str, Columns]]) -> dict[str, Columns]:
+    """Consecutive batches as one: the rows of each table under each other."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: _rows_end_to_end([part[name] for part in parts if name in part]) for name in names}
+
+
 def _with_spine(batch: Batch, table: str, rows: Columns) -> Columns:
-    """The arrays of a table; what every event has is looked up at the place of each row's event."""
-    at = rows["at"]
-    return {name: rows[name] if name in rows else getattr(batch, name)[at] for name in ARRAYS[table]}
+    """The arrays of a table: those of its rows, and what every event has, from the place of each row's event."""
+    return {name: _array(batch, rows, name) for name in ARRAYS[table]}
 
 
-def _end_to_end(parts: list[Columns]) -> Columns:
+def _array(batch: Batch, rows: Columns, name: str) -> Array:
+    if name in rows:
+        return rows[name]
+    if name in Batch._fields:
+        everywhere: Array = getattr(batch, name)
+        return everywhere[rows["at"]]
+    return np.full(len(rows["at"]), NONE, np.int64)
+
+
+def _rows_end_to_end(parts: list[Columns]) -> Columns:
     """The rows of several event types under each other; a column that one of them lacks is NONE there."""
     if len(parts) <= 1:
         return parts[0] if parts else {}
@@ -122,7 +137,7 @@ def _node_gains(group: Group) -> Columns:
     full_sign, swa_sign = {Transferred: (1, 1), Tombstoned: (0, -1), Healed: (0, 1), Removed: (-1, -1)}[
         group.kind
     ]
-    rows = {"at": group.at, "swa_delta": swa_sign * group.lengths("swa")}
+    rows = {"at": group.at, "node": group.ints("node"), "swa_delta": swa_sign * group.lengths("swa")}
     rows["full_delta"] = full_sign * group.lengths("full") if full_sign else np.zeros_like(group.at)
     return rows | ({"parent": group.ints("parent")} if group.kind is Transferred else {})
 

@@ -13,7 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from radixledger.analytics.columns import columns
+from radixledger.analytics.batch import Columns
+from radixledger.analytics.columns import columns, end_to_end
 from radixledger.analytics.store import Loaded, Store
 from radixledger.journal.errors import JournalError, NoSuchEvent
 from radixledger.journal.frame import Frame
@@ -21,6 +22,7 @@ from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank, Seq
 
 BATCH_EVENTS = 1 << 18
+PART_EVENTS = 1 << 13
 
 
 class LoadError(Exception):
@@ -80,8 +82,7 @@ def load_frames(
     events, first, last = 0, Seq(0), Seq(0)
     with ThreadPoolExecutor(max_workers=1) as storing:
         stored: Future[None] | None = None
-        for batch in _batches(frames, batch_events):
-            tables = columns(batch)
+        for tables in _batches(frames, batch_events):
             if stored is not None:
                 stored.result()
             stored = storing.submit(store.append, run, rank, tables)
@@ -94,23 +95,37 @@ def load_frames(
     return LoadedRank(run, rank, events, first, last, ())
 
 
-def _batches(frames: Iterator[Frame], batch_events: int) -> Iterator[list[Frame]]:
-    """Frames by the batch; where reading fails, what was read before comes first."""
-    batch: list[Frame] = []
+def _batches(frames: Iterator[Frame], batch_events: int) -> Iterator[dict[str, Columns]]:
+    """Columns by the batch, put together from parts: an event is read while it is still in the processor's cache."""
+    parts: list[dict[str, Columns]] = []
+    waiting = 0
+    for part in _parts(frames, min(PART_EVENTS, batch_events)):
+        parts.append(columns(part))
+        waiting += len(parts[-1]["events"]["seq"])
+        if waiting >= batch_events:
+            yield end_to_end(parts)
+            parts, waiting = [], 0
+    if parts:
+        yield end_to_end(parts)
+
+
+def _parts(frames: Iterator[Frame], events: int) -> Iterator[list[Frame]]:
+    """Some frames at a time, of so many events or more; where reading fails, what was read before comes first."""
+    part: list[Frame] = []
     waiting = 0
     try:
         for frame in frames:
-            batch.append(frame)
+            part.append(frame)
             waiting += len(frame.events)
-            if waiting >= batch_events:
-                yield batch
-                batch, waiting = [], 0
+            if waiting >= events:
+                yield part
+                part, waiting = [], 0
     except JournalError:
         if waiting:
-            yield batch
+            yield part
         raise
     if waiting:
-        yield batch
+        yield part
 
 
 def _behind(reader: JournalReader, loaded: Loaded | None) -> Iterator[Frame]:

@@ -69,6 +69,7 @@ class Database:
         if not self.connection.execute("FROM duckdb_tables()").fetchall():
             _declare(self.connection)
         _demand_layout(self.connection, path)
+        self.connection.execute("SET threads = 1")  # the other thread of a load reads the journal
         if path is None:  # there is no file to bring up to date, yet it would be done again and again
             self.connection.execute("SET checkpoint_threshold = '1TB'")
 
@@ -87,6 +88,11 @@ class Database:
             self.connection.register("batch", tables["events"])
             self.connection.execute(f"INSERT INTO loads {LOADS}", {"run": run, "rank": rank})
         self.connection.unregister("batch")
+
+    def questioned(self) -> duckdb.DuckDBPyConnection:
+        """The connection, to be asked with every core of the machine."""
+        self.connection.execute("RESET threads")
+        return self.connection
 
     def label(self, run: str, labels: Mapping[str, str]) -> None:
         """Give a run labels, in one transaction."""

@@ -1,7 +1,7 @@
--- Leaks: pages that are neither free nor in the tree when a rank has ended cleanly (J22).
+-- Leaks: pages that are neither free nor in the tree when a rank has ended cleanly, and that no live request has (J22).
 --
--- Pages of a node that has left the tree are lost too. Each comes with who had it last, and since when (W17). Ranks
--- that were killed, or that still run, have no end and are not asked.
+-- Pages of a node that has left the tree are lost too. Each comes with who had it last, since when, and why (W17).
+-- Ranks that were killed, or that still run, have no end and are not asked.
 -- kind: check
 WITH last AS (
     SELECT
@@ -12,16 +12,20 @@ WITH last AS (
     FROM pages
     JOIN (SELECT run, rank, epoch FROM runs WHERE closed) AS ended USING (run, rank, epoch)
     GROUP BY ALL
-), lost AS (
-    SELECT last.*
+    HAVING holder_kind <> 'free'
+), held AS (
+    SELECT last.*, rid, removed_seq
     FROM last
-    LEFT JOIN nodes ON holder_kind = 'tree' AND node = holder
-        AND nodes.run = last.run AND nodes.rank = last.rank AND nodes.epoch = last.epoch
-    WHERE holder_kind IN ('pending', 'request') OR (holder_kind = 'tree' AND removed_seq IS NOT NULL)
+    LEFT JOIN requests
+        ON requests.run = last.run AND requests.rank = last.rank AND requests.epoch = last.epoch
+        AND holder_kind = 'request' AND request = holder
+    LEFT JOIN nodes
+        ON nodes.run = last.run AND nodes.rank = last.rank AND nodes.epoch = last.epoch
+        AND holder_kind = 'tree' AND node = holder
+    WHERE NOT (holder_kind = 'request' AND admitted_seq IS NOT NULL AND ended_seq IS NULL)
+        AND NOT (holder_kind = 'tree' AND removed_seq IS NULL)
 )
-SELECT lost.*, events.event, events.cause, rid
-FROM lost
-JOIN events USING (run, rank, seq)
-LEFT JOIN requests ON holder_kind = 'request' AND requests.request = holder
-    AND requests.run = lost.run AND requests.rank = lost.rank AND requests.epoch = lost.epoch
-ORDER BY lost.run, lost.rank, seq, pool, page
+SELECT held.*, event, cause
+FROM held
+JOIN (SELECT run, rank, seq, event, cause FROM events) USING (run, rank, seq)
+ORDER BY run, rank, seq, pool, page

@@ -8,19 +8,29 @@ WITH moved AS (
 ), flushed AS (
     SELECT run, rank, seq AS flushed_seq FROM events WHERE event = 'Flushed'
 ), placed AS (
-    SELECT ledger_pools.*, mapping_nonzero_count, moved_seq, flushed_seq
-    FROM ledger_pools
-    JOIN (SELECT run, rank, seq, mapping_nonzero_count FROM ledgers) USING (run, rank, seq)
+    SELECT ledgers.*, phase = 'post_flush' OR coalesce(flushed_seq >= coalesce(moved_seq, 0), false) AS is_after
+    FROM ledgers
     ASOF LEFT JOIN moved
-        ON ledger_pools.run = moved.run AND ledger_pools.rank = moved.rank AND ledger_pools.seq > moved_seq
+        ON ledgers.run = moved.run AND ledgers.rank = moved.rank AND ledgers.seq > moved_seq
     ASOF LEFT JOIN flushed
-        ON ledger_pools.run = flushed.run AND ledger_pools.rank = flushed.rank AND ledger_pools.seq > flushed_seq
+        ON ledgers.run = flushed.run AND ledgers.rank = flushed.rank AND ledgers.seq > flushed_seq
 )
-SELECT run, rank, epoch, seq, phase, idle, pool, capacity, available, tree_evictable, tree_protected,
-    request_owned, pending_free, mapping_nonzero_count
+SELECT
+    run, rank, epoch, seq, phase, idle,
+    full_capacity, full_available,
+    full_tree_evictable + full_tree_protected AS full_tree,
+    full_request_owned,
+    full_pending_free,
+    swa_capacity, swa_available,
+    swa_tree_evictable + swa_tree_protected AS swa_tree,
+    swa_request_owned,
+    swa_pending_free,
+    mapping_nonzero_count
 FROM placed
-WHERE ((phase = 'post_flush' OR flushed_seq >= coalesce(moved_seq, 0))
-        AND (available <> capacity OR tree_evictable <> 0 OR tree_protected <> 0
-            OR request_owned <> 0 OR pending_free <> 0 OR mapping_nonzero_count <> 0))
-    OR (phase = 'pre_flush' AND NOT idle)
-ORDER BY run, rank, seq, pool
+WHERE (phase = 'pre_flush' AND NOT idle)
+    OR (is_after AND (
+        full_available <> full_capacity OR full_tree <> 0 OR full_request_owned <> 0 OR full_pending_free <> 0
+        OR swa_available <> swa_capacity OR swa_tree <> 0 OR swa_request_owned <> 0 OR swa_pending_free <> 0
+        OR mapping_nonzero_count <> 0
+    ))
+ORDER BY run, rank, seq

@@ -6,6 +6,7 @@
 SELECT
     run, rank, epoch, node,
     min(seq) AS created_seq,
+    arg_min(step, seq) AS created_step,
     arg_min(event, seq) AS created_by,
     arg_min(request, seq) AS created_for,
     arg_max(parent, seq) AS parent,
@@ -16,6 +17,7 @@ SELECT
     count(*) FILTER (event = 'Healed') AS heals,
     max(seq) FILTER (event = 'Healed') AS healed_seq,
     max(seq) FILTER (event = 'Removed') AS removed_seq,
+    max(step) FILTER (event = 'Removed') AS removed_step,
     arg_max(cause, seq) FILTER (event = 'Removed') AS removed_cause,
     sum(full_delta)::BIGINT AS full_pages,
     sum(swa_delta)::BIGINT AS swa_pages,

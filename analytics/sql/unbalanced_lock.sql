@@ -1,6 +1,7 @@
--- Unbalanced locks: a receipt was given back that was not held, or was never given back by a rank that ended cleanly (J22).
+-- Unbalanced locks: a receipt was given back that was not held, or was still held when a rank ended cleanly (J22).
 --
--- One row for each node and boundary: the first unlock too many, or the last lock too many.
+-- A request that still ran at the end may hold its lock. One row for each node and boundary: the first unlock too
+-- many, or the last lock too many.
 -- kind: check
 WITH counted AS (
     SELECT
@@ -17,12 +18,17 @@ WITH counted AS (
     FROM counted
     WHERE held < 0
     GROUP BY ALL
+), lasting AS (
+    SELECT counted.*, CASE event WHEN 'Locked' THEN 1 ELSE -1 END AS delta
+    FROM counted
+    ANTI JOIN (SELECT run, rank, epoch, request FROM requests WHERE ended_seq IS NULL) AS running
+        USING (run, rank, epoch, request)
+    WHERE closed
 ), kept AS (
     SELECT run, rank, epoch, node, boundary, 'still locked at the end' AS fault, max(seq) FILTER (event = 'Locked') AS seq
-    FROM counted
-    WHERE closed
+    FROM lasting
     GROUP BY ALL
-    HAVING arg_max(held, seq) > 0
+    HAVING sum(delta) > 0
 )
 SELECT fault.*, lock_changes.request, lock_changes.cause
 FROM (FROM unlocked UNION ALL FROM kept) AS fault
