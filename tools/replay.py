@@ -5,7 +5,7 @@ Rule: these commands only read. They need the journal and nothing else: no devic
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -55,9 +55,10 @@ def command() -> None:
 
 
 @command.command(
+    short_help="Fold every event again, compare, check every law.",
     epilog=examples(
         "radixledger replay verify RUN", "radixledger replay verify RUN --rank 1 --from-snapshot --json"
-    )
+    ),
 )
 @run_argument
 @click.option("--rank", type=int, help="Only this rank.")
@@ -194,12 +195,13 @@ def _finding_text(told: Told) -> str:
 
 
 @command.command(
+    short_help="Show the state after an event or at a time.",
     epilog=examples(
         "radixledger replay state RUN --rank 0",
         "radixledger replay state RUN --rank 0 --at 41237",
         "radixledger replay state RUN --rank 0 --at 2026-01-31T12:00:00Z --json",
         "radixledger replay state RUN --rank 0 --at +1500ms",
-    )
+    ),
 )
 @run_argument
 @rank_option
@@ -229,7 +231,10 @@ def state(run: Path, rank: int | None, at: str | None, salvage: bool, as_json: b
             ("requests, in tokens", state_text.REQUEST_COLUMNS, state_text.requests(found)),
             ("locks", state_text.LOCK_COLUMNS, state_text.locks(found)),
         ):
-            print_table(columns, rows, title=f"\n{title}") if rows else click.echo(f"\n{title}: none")
+            if rows:
+                print_table(columns, _with_plain_numbers(columns, rows), title=f"\n{title}")
+            else:
+                click.echo(f"\n{title}: none")
         click.echo("\ntree: positions in tokens, pages by number")
         for line in state_text.tree_lines(found):
             click.echo(line)
@@ -241,6 +246,15 @@ def state(run: Path, rank: int | None, at: str | None, salvage: bool, as_json: b
             f"{len(found.findings)} laws were broken on the way, first by event {first.seq}: {first.law}: {first.detail}"
         )
         exit_with(FINDINGS)
+
+
+def _with_plain_numbers(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[list[object]]:
+    """Numbers that name something stand as they are typed, without separators."""
+    names = state_text.NAMES
+    return [
+        [str(value) if column in names else value for column, value in zip(columns, row, strict=True)]
+        for row in rows
+    ]
 
 
 def _the_rank(run: Path, rank: int | None) -> Rank:
@@ -284,10 +298,11 @@ def _time_ns(text: str, begun_ns: int) -> int:
 
 
 @command.command(
+    short_help="Tell every life that a page had.",
     epilog=examples(
         "radixledger replay blame RUN --rank 0 --pool full --page 17",
         "radixledger replay blame RUN --rank 0 --pool swa --slot 2176 --json",
-    )
+    ),
 )
 @run_argument
 @rank_option
@@ -353,8 +368,8 @@ def _story_row(step: LifeStep) -> list[object]:
     life = str(step.life) if step.life else "before"
     taker = "stays" if step.taker == step.giver else describe(step.taker)
     return [
-        life, step.seq, time_text(step.time_ns), step.step, step.event, describe(step.giver), taker, step.rid,
-        step.cause, step.partner or None,
+        life, str(step.seq), time_text(step.time_ns), str(step.step), step.event, describe(step.giver), taker,
+        step.rid, step.cause, str(step.partner or ""),
     ]  # fmt: skip
 
 

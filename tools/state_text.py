@@ -34,6 +34,8 @@ REQUEST_COLUMNS = (
     "lock",
 )
 LOCK_COLUMNS = ("node", "boundary", "held by", "tombstones within")
+NAMES = frozenset({"request", "row", "node", "boundary"})
+"""Columns of numbers that name something and count nothing."""
 
 
 def summary(state: State) -> dict[str, object]:
