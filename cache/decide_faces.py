@@ -14,7 +14,7 @@ import numpy as np
 from radixledger.cache import decide_pages
 from radixledger.cache.decide_pages import Decision
 from radixledger.cache.decide_requests import live_request
-from radixledger.cache.decide_unified import check_quiet, locked_by, unlock
+from radixledger.cache.decide_unified import check_quiet, check_receipt, locked_by
 from radixledger.cache.match import FROM_ROOT
 from radixledger.cache.refusals import Busy, ForeignFree, Refusal
 from radixledger.cache.state import Node, Receipt, Request, State
@@ -61,7 +61,7 @@ def seat(
     if _live_run(end) < state.tail_pages:
         raise Refusal(f"{rid!r} cannot start at node {node}: the window before it is not live (R73)")
     if end.parent is not None:
-        _check_unbound(state, receipt)
+        check_receipt(state, receipt)
         if receipt.node != node:
             raise Refusal(f"{rid!r} starts at node {node} and locks node {receipt.node} (R137)")
     request = RequestId(state.next_request * (rows.mask + 1) + row)
@@ -82,26 +82,6 @@ def _live_run(node: Node) -> int:
         run += walk.pages
         walk = walk.parent
     return FROM_ROOT
-
-
-def release(state: State, receipt: Receipt) -> Decision[None]:
-    """Give back a lock that no request has made its own."""
-    if receipt.node in state.nodes:
-        _check_unbound(state, receipt)
-    yield from unlock(state, receipt)
-
-
-def _check_unbound(state: State, receipt: Receipt) -> None:
-    """Refuse a receipt if all locks of its node belong to live requests, which alone give them back."""
-    node = state.nodes[receipt.node]
-    if node.parent is None:
-        return
-    owners = [
-        live.rid for live in state.requests.values() if live.receipt and live.receipt.node == receipt.node
-    ]
-    if node.anchors <= len(owners):
-        others = f": its locks belong to {', '.join(owners[:8])}" if owners else ""
-        raise Refusal(f"the receipt of node {receipt.node}, boundary {receipt.boundary}, is not held{others}")
 
 
 def write(state: State, written: Sequence[Written]) -> Decision[None]:
@@ -212,36 +192,6 @@ def _cut(state: State, live: Request, account: int, full: Pages) -> Bound:
             request=live.id,
         )
     return Bound(live.id, NO_PAGES, NO_PAGES, TokenCount(length), NO_PAGES, TokenCount(length))
-
-
-def check_no_row(state: State, full: Pages) -> None:
-    """Refuse to free one pool's part of pages that stand in a live row: its request's calls do that (R4)."""
-    for account in dict.fromkeys(state.full.holders(full).tolist()):
-        if _is_request(account) and account >> 3 in state.requests:
-            live = state.requests[account >> 3]
-            raise Refusal(
-                f"FULL pages of {live.rid!r} stand in its row: evict_req_swa gives their SWA back, and free both pools",
-                request=live.id,
-                pages=full,
-            )
-
-
-def free_full(state: State, full: Pages, giver: int | None, strict: bool) -> Decision[None]:
-    """giver → free: FULL pages in no row, alone (R38)."""
-    check_no_row(state, full)
-    yield from decide_pages.free_full(state, full, giver, strict)
-
-
-def free_swa(state: State, full: Pages, giver: int | None, strict: bool) -> Decision[None]:
-    """giver → free: the SWA pages of FULL pages in no row (R39)."""
-    check_no_row(state, full)
-    yield from decide_pages.free_swa(state, full, giver, strict)
-
-
-def remap(state: State, source: Pages, target: Pages) -> Decision[None]:
-    """Move the mapping between pages in no row (R91)."""
-    check_no_row(state, Pages(source + target))
-    yield from decide_pages.remap(state, source, target)
 
 
 def translate(state: State, full: Pages) -> Decision[Pages]:

@@ -96,25 +96,9 @@ class FaceRank(RankCache):
         """Tell what a server wrote into rows."""
         self._run(decide_faces.write(self.state, written))
 
-    def release(self, receipt: Receipt) -> None:
-        """Give back a lock that no request has made its own."""
-        self._run(decide_faces.release(self.state, receipt))
-
     def give_up(self, full: Pages, giver: int | None = None) -> None:
         """Free FULL pages with their SWA pages; a live row that ended with them is shorter then."""
         self._run(decide_faces.give_up(self.state, full, giver, self.strict))
-
-    def free_full(self, full: Pages, giver: int | None = None) -> None:
-        """Free FULL pages in no row, alone."""
-        self._run(decide_faces.free_full(self.state, full, giver, self.strict))
-
-    def free_swa(self, full: Pages, giver: int | None = None) -> None:
-        """Free the SWA pages of FULL pages in no row."""
-        self._run(decide_faces.free_swa(self.state, full, giver, self.strict))
-
-    def remap(self, source: Pages, target: Pages) -> None:
-        """Move mapping and SWA pages between FULL pages in no row."""
-        self._run(decide_faces.remap(self.state, source, target))
 
     def translate_recorded(self, full: Pages) -> Pages:
         """The SWA pages of FULL pages; a missing one is refused, and that is recorded."""

@@ -177,7 +177,7 @@ class UnifiedRadixCache(BasePrefixCache):
         """Release what a receipt holds. Raises Refusal if it is not held, or is a live request's own (R122)."""
         if not self.disable:
             boundary = params.swa_uuid_for_lock if params is not None else None
-            rank_of(self.ranks, node.dp_rank).release(
+            rank_of(self.ranks, node.dp_rank).unlock(
                 Receipt(NodeId(node.id), BoundaryId(boundary or TO_ROOT))
             )
 

@@ -222,7 +222,7 @@ def test_a_free_by_somebody_else_than_the_named_giver_is_a_foreign_free(page_siz
     with pytest.raises(Refusal, match="middle of row"):
         server.allocator.free(row[:page_size], giver=mine)
     for free in (server.allocator.free_swa, lambda slots: server.allocator.free_full(slots, dp_rank=0)):
-        with pytest.raises(Refusal, match="stand in its row"):
+        with pytest.raises(Refusal, match="stands in the row"):
             free(row)
     server.allocator.free(row[page_size:], giver=mine)
     assert server.rank().state.rows.length[mine.row] == page_size

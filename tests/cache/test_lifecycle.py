@@ -113,6 +113,9 @@ def test_a_request_without_the_lock_of_its_prefix_is_not_seated(page_size: int) 
     with pytest.raises(Refusal, match="is not held"):
         server.prefill(req)
     receipt = server.cache.inc_lock_ref(req.last_node).to_dec_params()
+    req.cache_lock_params = DecLockRefParams(99)
+    with pytest.raises(Refusal, match="boundary 99, is not held"):
+        server.prefill(req)
     req.cache_lock_params, req.swa_uuid_for_lock = receipt, receipt.swa_uuid_for_lock
     req.cache_protected_len -= 1
     with pytest.raises(Refusal, match="protects"):
