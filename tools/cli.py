@@ -40,7 +40,7 @@ COMMANDS: dict[str, Subcommand] = {
     "journal": Subcommand(
         "radixledger.tools.journal",
         "command",
-        "Look at a journal, count it, examine it, recover it: cat, stats, doctor, recover.",
+        "Look at a journal, count it, examine it, recover it.",
     ),
     "serve": Subcommand(
         "radixledger.tools.serve.command",
