@@ -96,7 +96,8 @@ class Group:
     def packed(self, field: str, width: int = 4) -> Packed:
         """One packed field of int32 (`width` 4) or int64 (8); raises MalformedEvent for a broken length."""
         columns = list(map(attrgetter(field), self.events))
-        return Packed(np.frombuffer(b"".join(columns), f"<i{width}"), self._lengths(field, columns, width))
+        counts = self._lengths(field, columns, width)
+        return Packed(np.frombuffer(b"".join(columns), f"<i{width}"), counts)
 
     def lengths(self, field: str, width: int = 4) -> Array:
         """How many numbers a packed field has, int64; raises MalformedEvent for a broken length."""

@@ -50,9 +50,9 @@ def columns(frames: Sequence[Frame]) -> dict[str, Columns]:
 
     Each has `seq`, `epoch`, `step` and what its table's expressions name. Raises MalformedEvent.
     """
-    batch = flatten(frames)
-    if not len(batch.seq):
+    if not any(frame.events for frame in frames):
         return {}
+    batch = flatten(frames)
     tables = {"events": {name: getattr(batch, name) for name in ARRAYS["events"]}}
     for name, rows in page_columns(batch).items():
         tables[name] = _with_spine(batch, name, rows)

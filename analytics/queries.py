@@ -104,13 +104,23 @@ def ask(
     return ask_sql(connection, question.query)
 
 
-def ask_sql(connection: duckdb.DuckDBPyConnection, query: str) -> Answer:
-    """The answer to one's own SQL; raises QuestionError with what DuckDB says about it."""
+def ask_sql(
+    connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, str] | None = None
+) -> Answer:
+    """The answer to one's own SQL, `values` being variables of it; raises QuestionError with what DuckDB says."""
     try:
+        for name, value in (values or {}).items():
+            connection.execute(f'SET VARIABLE "{_identifier(name)}" = ?', [value])
         result = connection.execute(query)
         return Answer(tuple(column[0] for column in result.description or ()), result.fetchall())
     except duckdb.Error as error:
         raise QuestionError(str(error)) from error
+
+
+def _identifier(name: str) -> str:
+    if not name.isidentifier():
+        raise QuestionError(f"{name!r} is no name for a variable")
+    return name
 
 
 def parse(name: str, text: str) -> Question:

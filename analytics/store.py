@@ -5,9 +5,11 @@ the next one goes on behind the last of them. Not durable beyond the process: no
 disk here, what is lost can be loaded again.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 from typing import NamedTuple, Protocol
 
 import duckdb
@@ -72,6 +74,9 @@ class Database:
         self.connection.execute("SET threads = 1")  # the other thread of a load reads the journal
         if path is None:  # there is no file to bring up to date, yet it would be done again and again
             self.connection.execute("SET checkpoint_threshold = '1TB'")
+            self.connection.execute(
+                "SET temp_directory = ?", [str(Path(gettempdir(), f"radixledger-{os.getpid()}"))]
+            )
 
     def loaded(self, run: str, rank: Rank) -> Loaded | None:
         """The last event of a rank that is here; None when there is none."""

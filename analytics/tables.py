@@ -51,6 +51,8 @@ def _word(name: str, word: str, array: str, stored: str = "UTINYINT") -> Column:
     return Column(name, _TYPE_OF[word], array, stored, f"{word}_of({array})")
 
 
+SHORT_LIST = 8
+
 _TYPE_OF = {
     "event": "event_name",
     "operation": "operation_name",
@@ -186,6 +188,29 @@ TABLES: dict[str, tuple[Column, ...]] = {
 }
 """One table for each kind of fact that events tell; `events` has a row for every one of them."""
 
+TITLES: dict[str, str] = {
+    "events": "Every event: when, at which step, why, and which request or node it names.",
+    "pages": "One row for each page that an event moved: which pool, from whom, to whom, why.",
+    "mappings": "One row for each FULL page whose mapping an event set or, where swa_page is NULL, cleared.",
+    "openings": "What each rank and epoch was built with, as its Opened says; see the view runs.",
+    "opened_labels": "The labels in each Opened.",
+    "admissions": "Requests that got a row, with their prompt and the prefix that the tree had.",
+    "endings": "Requests that finished, were retracted or aborted.",
+    "matches": "Look-ups: how far FULL reached, how far the window, and why no further.",
+    "node_changes": "What each node gained or lost by an event, and its parent where that was set.",
+    "lock_changes": "Receipts handed out and given back.",
+    "reclaims": "Windows reclaimed: where each request's cursor moved, from and to.",
+    "repointings": "Rows that name tree pages from now on, and their protected length.",
+    "step_changes": "Device steps that began or ended.",
+    "evictions": "What each eviction was asked for and what it reports as gained, in pages.",
+    "ledgers": "Idle and busy ledgers as the gates read them, in tokens.",
+    "refusals": "Commands that were turned down, and why.",
+    "violations": "Laws that the writer saw broken.",
+    "gaps": "Where events are missing, and how many.",
+    "digests": "Recorded digests of the state, in hexadecimal.",
+}
+"""What each table tells, in a sentence."""
+
 ARRAYS: dict[str, dict[str, str]] = {
     name: {column.array: column.stored for column in columns} for name, columns in TABLES.items()
 }
@@ -231,13 +256,28 @@ def vocabulary() -> Iterator[str]:
     kinds = [name for name in _WORDS["kind"] if name]
     codes = " ".join(f"WHEN '{name}' THEN {code}" for code, name in enumerate(kinds))
     yield f"CREATE MACRO account_code(kind, holder) AS holder * 8 + CASE kind {codes} END"
-    names = " ".join(f"WHEN {code} THEN '{name}'" for code, name in enumerate(kinds))
-    yield f"CREATE MACRO account_kind(code) AS CASE code & 7 {names} END"
+    words = " ".join(f"WHEN {code} THEN '{name}'" for code, name in enumerate(kinds))
+    yield f"CREATE MACRO account_kind(code) AS CASE code & 7 {words} END"
 
 
 def shown(name: str) -> str:
     """The columns of a table as they are shown, as expressions over its arrays, for a SELECT."""
     return ", ".join(f'({column.shown})::{column.type} AS "{column.name}"' for column in TABLES[name])
+
+
+def described(name: str) -> list[tuple[str, str]]:
+    """The columns of a table with their types; for a word, which words there are, unless they are many."""
+    return [("run", "VARCHAR"), ("rank", "INTEGER")] + [
+        (column.name, _described_type(column.type)) for column in TABLES[name]
+    ]
+
+
+def _described_type(shown_type: str) -> str:
+    word = next((word for word, name in _TYPE_OF.items() if name == shown_type), None)
+    if word is None:
+        return shown_type
+    names = [name for name in _WORDS[word] if name]
+    return f"one of {', '.join(names)}" if len(names) <= SHORT_LIST else f"a word, as {names[-2]}"
 
 
 def _literals(names: Iterable[str | None]) -> str:

@@ -62,6 +62,16 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Rebuild what was true from a journal: verify it, show any state, tell a page's story.",
     ),
+    "load": Subcommand(
+        "radixledger.tools.load",
+        "command",
+        "Put journals into a DuckDB file or Parquet files; a second load goes on where the first ended.",
+    ),
+    "sql": Subcommand(
+        "radixledger.tools.sql",
+        "command",
+        "Ask runs in SQL: a question by its name, a query of your own, or every check at once.",
+    ),
 }
 
 ASKED_WRONGLY = (KeyFileRefused, NoSuchEvent, RunExists, WriterBusy)

@@ -24,7 +24,7 @@ from radixledger.journal.events import (
     Unlocked,
     Violated,
 )
-from radixledger.journal.units import BoundaryId, NodeId, RequestId, TokenCount
+from radixledger.journal.units import BoundaryId, NodeId, RequestId, Seq, TokenCount
 
 from .story import (
     COMPOSITE,
@@ -152,7 +152,7 @@ def missing_events(story: Story) -> Row:
     lost = story.tell(GroupOpened())
     story.frames.pop()
     story.frames.append(
-        story.frames[-1]._replace(seq_first=lost + 2, events=[GroupFlushed(pages(), pages())])
+        story.frames[-1]._replace(seq_first=Seq(lost + 2), events=[GroupFlushed(pages(), pages())])
     )
     return {"previous_seq": lost - 1, "seq": lost + 2, "lost": 2, "reason": "nobody says why"}
 

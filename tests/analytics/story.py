@@ -206,10 +206,12 @@ def admit(
 
 def extend(story: Story, number: int, grown: int, full: Sequence[int], swa: Sequence[int]) -> None:
     """A request grows, in a step of its own, with the pages that this takes."""
-    step = story.step + 1
-    who = ids(number)
-    taken = (who, pages(len(full)), pages(*full), pages(*swa)) if full else ()
-    story.tell(Extended(who, pages(grown), *taken, cause=PREFILL), step=step)
+    step, who = story.step + 1, ids(number)
+    takers, counts = (who, pages(len(full))) if full else (b"", b"")
+    story.tell(
+        Extended(who, pages(grown), takers, counts, pages(*full), pages(*swa), PREFILL),
+        step=step,
+    )
     story.tell(Stepped(step, 0, who, pages(0), pages(grown)), Stepped(step, 1))
 
 

@@ -1,0 +1,124 @@
+"""`radixledger load`: put journals into a DuckDB file or a folder of Parquet files, to be asked in SQL many times.
+
+Rule: this command only reads journals. It can be repeated: what is loaded already is skipped, and a load
+that was cut short is gone on with.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from radixledger.analytics.batch import MalformedEvent
+from radixledger.analytics.folder import Folder, is_folder
+from radixledger.analytics.load import LoadedRank, LoadError, load
+from radixledger.analytics.queries import QuestionError
+from radixledger.analytics.store import Database, Store, StoreError
+from radixledger.journal.errors import JournalError
+from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.tools.console import (
+    UNREADABLE,
+    USAGE,
+    CommandFailure,
+    examples,
+    json_flag,
+    print_json,
+    print_table,
+    progress,
+    remark,
+)
+
+salvage_flag = click.option(
+    "--salvage", is_flag=True, help="Read around damage; a gap stands in for what is lost."
+)
+
+
+@click.command(
+    epilog=examples(
+        "radixledger load runs/monday --to runs.duckdb",
+        "radixledger load runs/* --to warehouse/ --label model=gemma --label pair=a",
+        "radixledger sql runs.duckdb hit_rate",
+    )
+)
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--to",
+    "place",
+    required=True,
+    help="A DuckDB file (a name with an ending), or a folder for Parquet files by run and rank.",
+)
+@click.option(
+    "--label", "labels", multiple=True, metavar="NAME=VALUE", help="A label for these runs; may be repeated."
+)
+@salvage_flag
+@json_flag
+def command(
+    runs: tuple[Path, ...], place: str, labels: tuple[str, ...], salvage: bool, as_json: bool
+) -> None:
+    """Put journals into a DuckDB file or Parquet files; a second load goes on where the first ended."""
+    named = pairs(labels, "--label")
+    with told_plainly():
+        store = store_at(place)
+        try:
+            loaded = load_all(store, runs, named, salvage=salvage)
+        finally:
+            store.close()
+    if as_json:
+        print_json({"to": place, "ranks": [each._asdict() for each in loaded]})
+    else:
+        rows = [
+            (each.run, each.rank, each.events, each.first_seq or None, each.last_seq or None)
+            for each in loaded
+        ]
+        print_table(("run", "rank", "events loaded", "from", "to"), rows)
+
+
+def load_all(
+    store: Store, runs: Sequence[Path], labels: dict[str, str], *, salvage: bool
+) -> list[LoadedRank]:
+    """Load runs one after the other, with a progress bar; what the reader has to remark goes to stderr."""
+    loaded: list[LoadedRank] = []
+    with progress("load", _events_in(runs)) as advance:
+        for run in runs:
+            loaded += load(store, run, labels, salvage=salvage, advance=advance)
+    for each in loaded:
+        for notice in each.notices:
+            remark(f"{each.run}, rank {each.rank}: {notice}")
+    return loaded
+
+
+def store_at(place: str) -> Store:
+    """The store that a path means: what is there decides, else whether its name has an ending; raises StoreError."""
+    path = Path(place)
+    if is_folder(path) or path.is_dir() or place.endswith("/") or not (path.suffix or path.exists()):
+        return Folder(path)
+    return Database(path)
+
+
+def pairs(settings: Sequence[str], option: str) -> dict[str, str]:
+    """`NAME=VALUE` words as a mapping; a word of another shape is wrong usage."""
+    for word in settings:
+        if "=" not in word or word.startswith("="):
+            raise CommandFailure(f"{option} {word}: write NAME=VALUE", USAGE)
+    return dict(word.split("=", 1) for word in settings)
+
+
+@contextmanager
+def told_plainly() -> Iterator[None]:
+    """What analytics raise for callers, as one clear message and the exit code that it means."""
+    try:
+        yield
+    except (StoreError, LoadError, QuestionError) as error:
+        raise CommandFailure(str(error), USAGE) from error
+    except MalformedEvent as error:
+        raise CommandFailure(str(error), UNREADABLE) from error
+
+
+def _events_in(runs: Sequence[Path]) -> int | None:
+    """How many events the journals have; None where one of them does not say."""
+    try:
+        readers = [JournalReader(run, rank) for run in runs for rank in ranks_in(run)]
+        return sum(reader.last_seq - reader.first_seq + 1 for reader in readers)
+    except JournalError:
+        return None

@@ -1,0 +1,230 @@
+"""`radixledger sql`: ask runs a question by its name, or in one's own SQL; run every check.
+
+A run is a journal (loaded into memory for the occasion), a DuckDB file or a Parquet folder that `load` made.
+Rule: nothing that is asked changes anything on disk.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import duckdb
+
+from radixledger.analytics.folder import is_folder, open_folder
+from radixledger.analytics.queries import Answer, Question, ask, ask_sql, find, of_kind, questions
+from radixledger.analytics.store import Database, open_database
+from radixledger.analytics.tables import TABLES, TITLES, described
+from radixledger.tools.console import (
+    FINDINGS,
+    USAGE,
+    CommandFailure,
+    count_text,
+    examples,
+    exit_with,
+    json_flag,
+    print_json,
+    print_table,
+)
+from radixledger.tools.load import load_all, pairs, salvage_flag, told_plainly
+
+FORMATS = ("table", "csv", "json")
+KINDS = ("check", "report", "view", "table")
+
+
+@click.command(
+    epilog=examples(
+        "radixledger sql RUN --checks",
+        "radixledger sql RUN double_free",
+        "radixledger sql RUN page_life --set page=7 --set pool=swa --set rank=1",
+        'radixledger sql RUN_A RUN_B -c "SELECT run, count(*) FROM pages GROUP BY run" --format csv',
+        "radixledger sql --list hit_rate",
+    )
+)
+@click.argument("words", nargs=-1, metavar="[RUN]... [NAME]")
+@click.option("-c", "query", metavar="QUERY", help="SQL of your own, over the tables that --list shows.")
+@click.option("--checks", "all_checks", is_flag=True, help="Run every check; exit code 1 when one has rows.")
+@click.option(
+    "--list", "listed", is_flag=True, help="List the questions and tables; with NAME, show that one whole."
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="What a question has to be told."
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", help="How rows are printed.")
+@salvage_flag
+@json_flag
+def command(
+    words: tuple[str, ...],
+    query: str | None,
+    all_checks: bool,
+    listed: bool,
+    settings: tuple[str, ...],
+    form: str,
+    salvage: bool,
+    as_json: bool,
+) -> None:
+    """Ask runs in SQL: a question by its name, a query of your own, or every check at once."""
+    form = "json" if as_json else form
+    values = pairs(settings, "--set")
+    runs, name = _parted(words)
+    with told_plainly():
+        if listed:
+            _show_list(name, form)
+            return
+        if [name is not None, query is not None, all_checks].count(True) != 1:
+            raise CommandFailure("ask one thing: NAME (see --list), -c QUERY or --checks", USAGE)
+        question = find(name) if name else None
+        with _opened(runs, salvage=salvage) as connection:
+            if all_checks:
+                _run_checks(connection, form)
+            elif question:
+                _answer(connection, question, values, form)
+            else:
+                _print(ask_sql(connection, query or "", values), form)
+
+
+def _parted(words: Sequence[str]) -> tuple[list[Path], str | None]:
+    """Runs and the name behind them: a last word that is no path names a question."""
+    if not words or Path(words[-1]).exists():
+        return [Path(word) for word in words], None
+    runs, name = [Path(word) for word in words[:-1]], words[-1]
+    if not runs and name not in questions() and name not in TABLES:
+        raise CommandFailure(f"{name} is neither a run nor a question; --list shows the questions", USAGE)
+    return runs, name
+
+
+@contextmanager
+def _opened(runs: Sequence[Path], *, salvage: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that the tables of these runs can be read from."""
+    if not runs:
+        raise CommandFailure("name a run: the folder of a journal, or what `radixledger load` made", USAGE)
+    loaded = [run for run in runs if run.is_file() or is_folder(run)]
+    if loaded and len(runs) > 1:
+        raise CommandFailure(
+            f"{loaded[0]} is loaded already and is asked alone: load the others into it", USAGE
+        )
+    if loaded:
+        connection = open_folder(runs[0]) if runs[0].is_dir() else open_database(runs[0])
+    else:
+        database = Database()
+        load_all(database, runs, {}, salvage=salvage)
+        connection = database.questioned()
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _answer(
+    connection: duckdb.DuckDBPyConnection, question: Question, values: dict[str, str], form: str
+) -> None:
+    answer = ask(connection, question, values)
+    _print(answer, form)
+    if question.kind == "check" and answer.rows:
+        exit_with(FINDINGS)
+
+
+def _run_checks(connection: duckdb.DuckDBPyConnection, form: str) -> None:
+    answers = {check.name: ask(connection, check) for check in of_kind("check")}
+    found = {name: answer for name, answer in answers.items() if answer.rows}
+    if form == "json":
+        checks = [{"name": name, "rows": _objects(answer)} for name, answer in answers.items()]
+        print_json({"clean": not found, "checks": checks})
+    elif form == "csv":
+        _print_csv(("check", "findings"), [(name, len(answer.rows)) for name, answer in answers.items()])
+    else:
+        _print_found(answers, found)
+    if found:
+        exit_with(FINDINGS)
+
+
+def _print_found(answers: dict[str, Answer], found: dict[str, Answer]) -> None:
+    for name, answer in found.items():
+        _print_rows(answer, title=f"{name}: {find(name).title}")
+        click.echo()
+    rows = sum(len(answer.rows) for answer in found.values())
+    told = f"{count_text(rows)} findings on {len(found)} of them" if found else "no findings"
+    click.echo(f"{len(answers)} checks, {told}")
+
+
+def _show_list(name: str | None, form: str) -> None:
+    if name in TABLES:
+        _print(Answer(("column", "type"), list(described(name))), form)
+    elif name is not None:
+        _show_question(find(name))
+    else:
+        told = [(each.kind, each.name, each.title) for each in questions().values()]
+        told += [("table", table, title) for table, title in TITLES.items()]
+        rows = sorted(told, key=lambda each: (KINDS.index(each[0]), each[1]))
+        _print(Answer(("kind", "name", "what it tells"), [tuple(row) for row in rows]), form)
+
+
+def _show_question(question: Question) -> None:
+    click.echo(f"{question.name} ({question.kind})\n\n{question.help}\n")
+    for parameter in question.parameters:
+        default = f" (default {parameter.default})" if parameter.default is not None else ""
+        click.echo(f"--set {parameter.name}=...  {parameter.help}{default}")
+    click.echo(f"\n{question.query}" if question.parameters else question.query)
+
+
+def _print(answer: Answer, form: str) -> None:
+    if form == "json":
+        print_json(_objects(answer))
+    elif form == "csv":
+        _print_csv(answer.columns, answer.rows)
+    else:
+        _print_rows(answer)
+
+
+def _print_rows(answer: Answer, title: str = "") -> None:
+    """Numbers stand as they are typed, since most of them name something, and to the right."""
+    columns = [_cells([row[place] for row in answer.rows]) for place in range(len(answer.columns))]
+    print_table(answer.columns, list(zip(*columns, strict=True)), title=title)
+
+
+def _cells(values: list[Any]) -> list[str]:
+    texts = ["" if value is None else _text(value) for value in values]
+    if not any(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return texts
+    width = max(map(len, texts))
+    return [text.rjust(width) for text in texts]
+
+
+def _text(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case bytes():
+            return value.hex()
+        case dict():
+            return " ".join(f"{key}={each}" for key, each in value.items())
+        case _:
+            return str(value)
+
+
+def _objects(answer: Answer) -> list[dict[str, Any]]:
+    """Rows as JSON objects; bytes as hexadecimal, numbers that JSON readers would round as text."""
+    return [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case bytes():
+            return value.hex()
+        case bool() | None | str() | float() | list() | dict():
+            return value
+        case int():
+            return value if abs(value) < 1 << 63 else str(value)
+        case _:
+            return str(value)
+
+
+def _print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(["" if value is None else _text(value) for value in row] for row in rows)
+    click.echo(text.getvalue(), nl=False)
