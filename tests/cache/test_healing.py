@@ -83,7 +83,8 @@ def test_a_tombstone_that_the_tree_itself_gave_is_not_healed(page_size: int) -> 
     """R86: below `prev_prefix_len` there are no fresh slots; the boundary is the larger of both (A12)."""
     server = roomy(page_size)
     tokens = path(server, "ddd" + "L")
-    prefix = server.match(tokens[: 2 * page_size], full_only=True).device_indices
+    prefix = server.match(tokens[: 3 * page_size], full_only=True).device_indices[: 2 * page_size]
+    assert shape(server, tokens) == "ddd L"
     fresh = server.slots(2 * page_size)
     value = np.concatenate([prefix, fresh])
     server.insert(tokens, value, prev=2 * page_size)
