@@ -70,12 +70,12 @@ def extended(state: State, event: Extended) -> None:
 def _take_pages(state: State, event: Extended) -> None:
     """Hand each taker its pages; they go behind the last page of its row."""
     rows, page_size = state.rows, state.page_size
+    map_pages(state, event.full, event.swa)
     for request, full, swa in takings(event):
         row = request & rows.mask
         account = request_account(request)
         move(state, state.full, full, FREE, account)
         move(state, state.swa, swa, FREE, account)
-        map_pages(state, full, swa)
         first = window.pages_for(int(rows.length[row]), page_size)
         _write_row(state, row, first, full)
         _write_swa(state, row, first, swa)

@@ -17,7 +17,7 @@ from radixledger.journal.units import NO_PAGES, Pages
 page_of = int.from_bytes
 """`page_of(four_bytes, "little")`: one packed page id as an int; a name of its own because it is called so often."""
 
-FEW = 32
+FEW = 24
 """Up to so many pages a loop over ints is faster than array operations."""
 
 Astray = list[tuple[int, int]]
@@ -227,7 +227,8 @@ class MappingBook:
         if count == 0:
             return NO_PAGES
         if count > 1:
-            return self._write_few(full, old, new) if count <= FEW else self._write_many(full, old, new)
+            lawful = count <= FEW and (self._set_few(full, new) if new else self._clear_few(full, old))
+            return NO_PAGES if lawful else self._write_many(full, old, new)
         page = page_of(full, "little")
         if page >= len(self.swa_of):
             return full
@@ -238,23 +239,35 @@ class MappingBook:
         self.nonzero += (after != 0) - (before != 0)
         return NO_PAGES if before == expected else full
 
-    def _write_few(self, full: Pages, old: Pages, new: Pages) -> Pages:
-        length, absent = len(full), bytes(len(full))
-        befores = memoryview(old if len(old) == length else absent).cast("I")
-        afters = memoryview(new if len(new) == length else absent).cast("I")
-        swa_of, weight, size = self.swa_of_at, self.weight_at, len(self.swa_of)
-        wrong: list[int] = []
-        for page, expected, after in zip(memoryview(full).cast("I"), befores, afters, strict=True):
-            if page >= size or after > _LARGEST:
-                wrong.append(page)
-                continue
-            before = swa_of[page]
-            if before != expected:
-                wrong.append(page)
-            swa_of[page] = after
-            self.digest += (after - before) * weight[page]
-            self.nonzero += (after != 0) - (before != 0)
-        return Pages(np.array(wrong, "<u4").tobytes()) if wrong else NO_PAGES
+    def _set_few(self, full: Pages, swa: Pages) -> bool:
+        """Map each page in a loop if all are known and unmapped; else nothing is written."""
+        swa_of, weight, size, total = self.swa_of_at, self.weight_at, len(self.swa_of), 0
+        pages, targets = memoryview(full).cast("I"), memoryview(swa).cast("i")
+        for page in pages:
+            if page >= size or swa_of[page]:
+                return False
+        for page, target in zip(pages, targets, strict=True):
+            swa_of[page] = target
+            total += target * weight[page]
+        self.digest += total
+        self.nonzero += len(pages)
+        return True
+
+    def _clear_few(self, full: Pages, swa: Pages) -> bool:
+        """Unmap each page in a loop if all are mapped as the event says; else nothing is written."""
+        swa_of, weight, size, total = self.swa_of_at, self.weight_at, len(self.swa_of), 0
+        pages, targets = memoryview(full).cast("I"), memoryview(swa).cast("i")
+        if len(pages) != len(targets):
+            return False
+        for page, target in zip(pages, targets, strict=True):
+            if page >= size or swa_of[page] != target:
+                return False
+        for page, target in zip(pages, targets, strict=True):
+            swa_of[page] = 0
+            total += target * weight[page]
+        self.digest -= total
+        self.nonzero -= len(pages)
+        return True
 
     def _write_many(self, full: Pages, old: Pages, new: Pages) -> Pages:
         ids = places_of(full)
@@ -273,7 +286,6 @@ class MappingBook:
 
 
 _ZERO = b"\0\0\0\0"
-_LARGEST = (1 << 31) - 1
 
 _PLACES = np.arange(1 << 12, dtype=np.int32)
 
