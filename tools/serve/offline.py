@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
+from jax.errors import JaxRuntimeError
 from msgspec import Struct
 
+from radixledger.cache.config import checked
 from radixledger.cache.sizing import swa_pages_for
 from radixledger.cache.window import pages_for
-from radixledger.journal.events import Config
+from radixledger.journal.events import Config, Opened
 from radixledger.journal.folder import listing, rank_folder
-from radixledger.journal.units import Rank
+from radixledger.journal.units import Rank, TokenCount
 from radixledger.tools.opening import Recording, open_rank
 from radixledger.tools.serve.capacity import Capacity
 from radixledger.tools.serve.engine import Engine, Outcome, RankServer, StepRunner, VirtualClock
@@ -101,7 +103,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def sizes_of(setup: Setup, spec: ModelSpec, lines: Sequence[Line]) -> Sizes:
-    """The sizes of one rank for these requests. Raises NotServable for a model without a sliding window.
+    """The sizes of one rank for these requests. Raises NotServable for a model without a sliding window, BadConfig.
 
     A sequence may be as long as the model allows; without a limit of its own, the page tables are as wide as a power
     of two that holds the longest request.
@@ -132,11 +134,13 @@ def sizes_of(setup: Setup, spec: ModelSpec, lines: Sequence[Line]) -> Sizes:
         rows=1 << (setup.running - 1).bit_length(),
         context_pages=pages_for(wide, page_size),
     )
+    need = TokenCount(config.window_tokens)
+    checked(Opened("", Rank(0), setup.ranks, 0, "unified", config, need, 4 * page_size, "plain"))
     return Sizes(config, limit)
 
 
 def make_runner(setup: Setup, config: Config, model: Checkpoint) -> StepRunner:
-    """The device of one rank, compiled. Raises NotServable for a page size that its attention does not read."""
+    """The device of one rank, compiled. Raises NotServable for sizes that it does not have, or attention does not read."""
     try:
         runner = Runner(
             model.spec,
@@ -148,9 +152,16 @@ def make_runner(setup: Setup, config: Config, model: Checkpoint) -> StepRunner:
             max_spans=setup.running,
             max_tokens=setup.chunk_tokens + setup.running,
         )
+        runner.compile()
     except ValueError as error:
         raise NotServable(str(error)) from error
-    runner.compile()
+    except JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise NotServable(
+            f"the device has no room for pools of {config.full_pages} FULL and {config.swa_pages} SWA pages; "
+            f"fewer --full-pages and --swa-pages would do ({error})"
+        ) from error
     return runner
 
 
