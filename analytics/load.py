@@ -7,7 +7,7 @@ Rule 2: a run is known by its id and nothing else. Its last loaded event must st
 journal, or this is another run of the same name, and is refused.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -80,9 +80,10 @@ def load_frames(
 ) -> LoadedRank:
     """Load frames of one rank that come behind what the store has of it."""
     events, first, last = 0, Seq(0), Seq(0)
+    readable = _Readable(frames)
     with ThreadPoolExecutor(max_workers=1) as storing:
         stored: Future[None] | None = None
-        for tables in _batches(frames, batch_events):
+        for tables in _batches(readable, batch_events):
             if stored is not None:
                 stored.result()
             stored = storing.submit(store.append, run, rank, tables)
@@ -92,10 +93,26 @@ def load_frames(
             advance(len(seq))
         if stored is not None:
             stored.result()
+    if readable.error is not None:
+        raise readable.error
     return LoadedRank(run, rank, events, first, last, ())
 
 
-def _batches(frames: Iterator[Frame], batch_events: int) -> Iterator[dict[str, Columns]]:
+class _Readable:
+    """Frames up to where reading fails; what it failed with is kept, so that what came before is stored first."""
+
+    def __init__(self, frames: Iterator[Frame]) -> None:
+        self._frames = frames
+        self.error: JournalError | None = None
+
+    def __iter__(self) -> Iterator[Frame]:
+        try:
+            yield from self._frames
+        except JournalError as error:
+            self.error = error
+
+
+def _batches(frames: Iterable[Frame], batch_events: int) -> Iterator[dict[str, Columns]]:
     """Columns by the batch, put together from parts: an event is read while it is still in the processor's cache."""
     parts: list[dict[str, Columns]] = []
     waiting = 0
@@ -109,21 +126,16 @@ def _batches(frames: Iterator[Frame], batch_events: int) -> Iterator[dict[str, C
         yield end_to_end(parts)
 
 
-def _parts(frames: Iterator[Frame], events: int) -> Iterator[list[Frame]]:
-    """Some frames at a time, of so many events or more; where reading fails, what was read before comes first."""
+def _parts(frames: Iterable[Frame], events: int) -> Iterator[list[Frame]]:
+    """Some frames at a time, of so many events or more."""
     part: list[Frame] = []
     waiting = 0
-    try:
-        for frame in frames:
-            part.append(frame)
-            waiting += len(frame.events)
-            if waiting >= events:
-                yield part
-                part, waiting = [], 0
-    except JournalError:
-        if waiting:
+    for frame in frames:
+        part.append(frame)
+        waiting += len(frame.events)
+        if waiting >= events:
             yield part
-        raise
+            part, waiting = [], 0
     if waiting:
         yield part
 

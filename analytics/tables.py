@@ -277,7 +277,9 @@ def _described_type(shown_type: str) -> str:
     if word is None:
         return shown_type
     names = [name for name in _WORDS[word] if name]
-    return f"one of {', '.join(names)}" if len(names) <= SHORT_LIST else f"a word, as {names[-2]}"
+    return (
+        f"one of {', '.join(names)}" if len(names) <= SHORT_LIST else f"a word, as {names[len(names) // 2]}"
+    )
 
 
 def _literals(names: Iterable[str | None]) -> str:
