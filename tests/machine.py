@@ -185,4 +185,4 @@ class Play:
     def end(self) -> None:
         """Every journal, folded from its first event, gives the state that its rank has."""
         for player in self.players:
-            player.sides.fold_again()
+            player.sides.end()

@@ -18,8 +18,22 @@ from radixledger.cache.refusals import Refusal
 from radixledger.cache.state import Node, State
 from radixledger.journal.accounts import FREE, PENDING, Kind
 from radixledger.journal.causes import label
-from radixledger.journal.events import AnyEvent, Digested, Freed, Healed, HealMode, Opened, Refused, Violated
+from radixledger.journal.codec import Encoder, decoder_for
+from radixledger.journal.events import (
+    SCHEMA_VERSION,
+    AnyEvent,
+    Closed,
+    Digested,
+    Freed,
+    Healed,
+    HealMode,
+    LedgerTaken,
+    Opened,
+    Refused,
+    Violated,
+)
 from radixledger.journal.moves import moves, pages_of
+from radixledger.journal.redact import KEY_BYTES, Redactor
 from radixledger.journal.units import ROOT
 
 from .model import TREE, Turned
@@ -32,26 +46,41 @@ DIGEST_EVERY = 16
 
 
 class Tape:
-    """A journal that keeps events in a list; frames, files and their faults are tested elsewhere."""
+    """A journal in memory: `events` are what its bytes say. Frames, files and their faults are tested elsewhere."""
 
     def __init__(self, opened: Opened) -> None:
         self.opened = opened
         self.events: list[AnyEvent] = []
-        self.ended = 0
-        """Events of complete commands."""
-
-    def append(self, event: AnyEvent, /) -> None:
-        self.events.append(event)
+        self.open: list[AnyEvent] = []
+        """Events of a command that has not ended."""
+        self.append = self.open.append
 
     def end_command(self) -> None:
-        assert self.ended < len(self.events), "a command without events ends nothing"
-        self.ended = len(self.events)
+        assert self.open, "a command without events ends nothing"
+        self.events += written(self.open)
+        self.open.clear()
 
     def end_step(self, step: int) -> None:
-        assert self.ended == len(self.events), f"step {step} would be dispatched before its events are safe"
+        assert not self.open, f"step {step} would be dispatched before its events are safe"
 
     def close(self) -> None:
-        pass
+        assert not self.open, "the last command did not end"
+
+
+def written(events: list[AnyEvent], redactor: Redactor | None = None) -> list[AnyEvent]:
+    """Events as they are read back from their bytes, keys and namespaces hashed or plain."""
+    return decoder_for(SCHEMA_VERSION).decode(Encoder(redactor).encode(events), len(events))
+
+
+def hashed(tape: Tape) -> State:
+    """The state that a journal with hashed keys gives (N18)."""
+    redactor = Redactor(bytes(range(KEY_BYTES)), tape.opened.stride)
+    first, *events = written([tape.opened, *tape.events], redactor)
+    assert isinstance(first, Opened)
+    state = begin(first)
+    for event in events:
+        evolve(state, event)
+    return state
 
 
 def image(state: State) -> tuple[object, ...]:
@@ -185,13 +214,13 @@ class Witnesses:
         """All three say the same, and every law holds. `begun`: where the events of this command begin."""
         state = self.live.state
         for event in self.tape.events[begun:]:
-            if isinstance(event, Digested):
+            if isinstance(event, Digested | LedgerTaken | Closed):
                 assert event.digest == digest(self.folded), "the recorded digest is not the folded state's"
             evolve(self.folded, event)
             self.seen.update(transition(event))
             if isinstance(event, Violated):
                 self.seen[f"violated: {event.law}"] += 1
-        assert self.tape.ended == len(self.tape.events), "events of a command stayed outside its frame"
+        assert not self.tape.open, "events of a command stayed outside its frame"
         assert state.seq == self.folded.seq == len(self.tape.events) + 1
         assert image(state) == image(self.folded), "live and folded state differ"
         assert digest(state) == digest(self.folded) == recount(state)
@@ -200,12 +229,18 @@ class Witnesses:
         agree_on_the_tree(state, self.model, self.paths())
         agree_on_requests(state, self.model, self.paths())
 
-    def fold_again(self) -> None:
-        """From the first event, into a fresh state."""
-        state = begin(self.tape.opened)
+    def end(self) -> None:
+        """Close the rank, and fold its journal from the first event into fresh states, with plain keys and hashed."""
+        begun = len(self.tape.events)
+        self.live.close()
+        self.agree(begun)
+        again = begin(self.tape.opened)
         for event in self.tape.events:
-            evolve(state, event)
-        assert image(state) == image(self.live.state)
+            evolve(again, event)
+        assert image(again) == image(self.live.state)
+        pseudonymous = hashed(self.tape)
+        assert digest(pseudonymous) == recount(pseudonymous) == digest(again)
+        assert list(broken_laws(pseudonymous)) == []
 
     def paths(self) -> dict[int, Prefix]:
         """The prefix that each node ends, in the machine's letters."""
