@@ -88,15 +88,12 @@ class Cursor:
     def _enter(self, listed: SegmentFile, *, last: bool) -> bool:
         """Make `listed` the segment at hand; False where it is the last one and still being made."""
         try:
-            segment = self._open(listed)
+            segment = self._open(listed, last=last)
         except FileNotFoundError:
-            return True  # sealed or dropped since it was listed: the next listing shows it
+            return True  # dropped since it was listed: the next listing tells what is left
         except UnfinishedHeading as unfinished:
-            if not last:
-                raise Damaged(listed.path, offset=0, after=None, reason=str(unfinished)) from None
-            self._note(
-                f"{listed.path.name} ends inside its heading, after {unfinished.size} bytes: no events"
-            )
+            place = f"{listed.path.name} ends inside its heading, after {unfinished.size} bytes"
+            self._note(f"{place}: no events")
             return False
         before, self._segment = self._segment, segment
         if before is not None:
@@ -107,13 +104,17 @@ class Cursor:
         self._chain = segment.chain
         return True
 
-    def _open(self, listed: SegmentFile) -> Segment:
+    def _open(self, listed: SegmentFile, *, last: bool) -> Segment:
+        """The segment; in salvage also without its heading, and only the last may end inside of it."""
         try:
             return open_segment(listed)
-        except Damaged as damage:
-            if not self._salvage:
+        except (Damaged, UnfinishedHeading) as error:
+            if last and isinstance(error, UnfinishedHeading):
                 raise
-            self._note(damage.reason)
+            reason = error.reason if isinstance(error, Damaged) else str(error)
+            if not self._salvage:
+                raise Damaged(listed.path, offset=0, after=Seq(self.seq - 1), reason=reason) from None
+            self._note(f"{listed.path.name}: {reason}")
             return open_segment(listed, stand_in(self._segment, self.rank, listed.seq_first))
 
     def _connect(self, before: Heading, segment: Segment) -> None:

@@ -15,7 +15,15 @@ from radixledger.journal.disk import TEMPORARY
 from radixledger.journal.errors import NoJournal
 from radixledger.journal.live import LiveSegment
 from radixledger.journal.sealed import SealedSegment
-from radixledger.journal.segment import LIVE_SUFFIX, SEALED_SUFFIX, Form, Heading, Segment, SegmentFile
+from radixledger.journal.segment import (
+    LIVE_SUFFIX,
+    SEALED_SUFFIX,
+    Form,
+    Heading,
+    Segment,
+    SegmentFile,
+    segment_name,
+)
 from radixledger.journal.units import Rank, Seq
 
 SNAPSHOT_SUFFIX = ".snap"
@@ -89,11 +97,18 @@ def listing(folder: Path) -> Listing:
 
 
 def open_segment(listed: SegmentFile, stand_in: Heading | None = None) -> Segment:
-    """A segment open for reading; raises FileNotFoundError, UnfinishedHeading, Damaged or TooNew.
+    """A segment open for reading, in its sealed form if it was sealed since it was listed.
 
     With a `stand_in` its own heading is taken for damaged: reading begins at the first whole frame.
+    Raises FileNotFoundError, UnfinishedHeading, Damaged or TooNew.
     """
-    return LiveSegment(listed, stand_in) if listed.form is Form.LIVE else SealedSegment(listed, stand_in)
+    if listed.form is Form.LIVE:
+        try:
+            return LiveSegment(listed, stand_in)
+        except FileNotFoundError:
+            sealed = listed.path.with_name(segment_name(listed.seq_first, Form.SEALED))
+            listed = SegmentFile(sealed, listed.seq_first, Form.SEALED)
+    return SealedSegment(listed, stand_in)
 
 
 def _number(path: Path) -> Seq | None:

@@ -148,9 +148,9 @@ class SealedSegment:
         except BadBlock:
             return self._mend_header()
         self._chain = None
-        if header is None:
+        if header is None:  # the blocks end elsewhere than the footer says, which is not believed any more
             assert self.footer is not None, "an end that contradicts no footer is not damage"
-            lost = max(0, self.footer.seq_next - self._seq_next)
+            lost, self.footer = max(0, self.footer.seq_next - self._seq_next), None
         elif header.seq_begin >= self._seq_next and self._readable(header):
             lost = header.seq_begin - self._seq_next
         else:
@@ -283,7 +283,7 @@ class SealedSegment:
             footer = msgspec.msgpack.decode(body, type=Footer)
         except (msgspec.DecodeError, msgspec.ValidationError):
             return offset, None
-        return offset, footer if len(footer.index) % _INDEX.itemsize == 0 else None
+        return offset, footer if _is_in_order(footer.index, self._begin, offset) else None
 
     def _missing(self, found: int) -> MissingEvents:
         missing = Seq(self._seq_next)
@@ -291,3 +291,15 @@ class SealedSegment:
 
     def _damage(self, reason: str) -> Damaged:
         return Damaged(self.path, offset=self._offset, after=Seq(self._seq_next - 1), reason=reason)
+
+
+def _is_in_order(packed: bytes, begin: int, end: int) -> bool:
+    """Whether an index leads through the blocks from one to the next, and nowhere else."""
+    if len(packed) % _INDEX.itemsize:
+        return False
+    index = np.frombuffer(packed, _INDEX)
+    inside = (
+        begin <= int(index["offset"].min(initial=begin)) <= int(index["offset"].max(initial=begin)) <= end
+    )
+    rising = all(bool((column[1:] > column[:-1]).all()) for column in (index["offset"], index["seq_begin"]))
+    return inside and rising

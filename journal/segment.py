@@ -174,7 +174,7 @@ def read_heading(path: Path, file: BinaryIO, form: Form, *, seq_first: Seq) -> H
     if crc32(body) != body_crc:
         raise _damage(path, "the heading fails its checksum")
     heading = _decode_heading(path, body)
-    if heading.seq_first != seq_first or len(heading.chain) != CHAIN_BYTES:
+    if heading.seq_first != seq_first or len(heading.chain) != CHAIN_BYTES or heading.schema < 1:
         raise _damage(path, f"the heading begins at event {heading.seq_first}, the name says {seq_first}")
     return heading
 

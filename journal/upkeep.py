@@ -22,7 +22,8 @@ class Sealing(StrEnum):
     """When a finished segment is sealed."""
 
     BACKGROUND = "background"
-    """On a thread of its own, which lets go of the interpreter between frames."""
+    """On a thread of its own, which leaves the interpreter to others while it compresses and writes: it has it for
+    the frames of one block at a time."""
     INLINE = "inline"
     """Before the call that finished it returns."""
     NEVER = "never"

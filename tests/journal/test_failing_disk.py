@@ -218,6 +218,56 @@ def test_a_failed_fsync_stops_the_writer_and_whoever_waits(tmp_path: Path) -> No
     assert read(tmp_path)[1:] == [COMMANDS[0]]
 
 
+def test_a_failed_fsync_is_noticed_by_a_rotation_and_by_closing(tmp_path: Path) -> None:
+    for number, last in enumerate((JournalWriter.rotate, JournalWriter.close)):
+        disk = BrokenDisk("sync", code=errno.EIO)
+        writer = new_writer(tmp_path / str(number), disk=disk, policy=Policy.SYNC, sealing=Sealing.NEVER)
+        disk.broken = True
+        append(writer, COMMANDS[0])
+        with pytest.raises(JournalPoisoned):
+            last(writer)
+        writer.close()
+        disk.broken = False
+        write(tmp_path / str(number), [COMMANDS[1]], resume=True)
+        assert read(tmp_path / str(number))[-1] == COMMANDS[1]
+
+
+def test_a_new_segment_that_cannot_be_made_durable_is_not_used(tmp_path: Path) -> None:
+    """Policy `sync` goes on, and each try to begin anew fails at another call."""
+    disk, clock = BrokenDisk("sync", "sync_folder", code=errno.EIO), Clock()
+    writer = going_on(tmp_path, disk, clock, policy=Policy.SYNC)
+    append(writer, COMMANDS[0])
+    writer.wait_durable(writer.last_seq)
+    disk.broken = True
+    for command in COMMANDS[1:4]:
+        append(writer, command)
+        writer.wait_durable(writer.last_seq)
+        clock.now_ns += RETRY_NS
+    assert "the disk is broken" in str(writer.failing)
+    disk.broken = False
+    append(writer, COMMANDS[4])
+    writer.wait_durable(writer.last_seq)
+    writer.close()
+    told = read(tmp_path)[1:]
+    assert told[0] == COMMANDS[0]
+    assert told[1] == [Gap(sum(map(len, COMMANDS[1:4])), "[Errno 5] the disk is broken")]
+    assert told[2] == COMMANDS[4]
+
+
+def test_a_snapshot_that_meets_a_failed_fsync_while_going_on_is_not_taken(tmp_path: Path) -> None:
+    disk, clock = BrokenDisk("sync", code=errno.EIO), Clock()
+    writer = going_on(tmp_path, disk, clock)
+    append(writer, COMMANDS[0])
+    disk.broken = True
+    with pytest.raises(SnapshotFailed):
+        writer.write_snapshot(b"image", b"digest")
+    disk.broken = False
+    clock.now_ns += RETRY_NS
+    append(writer, COMMANDS[1])
+    writer.close()
+    assert read(tmp_path)[1:] == COMMANDS[:2], "nothing was lost, so there is no gap"
+
+
 def test_group_commit_covers_many_commands_over_rotations(tmp_path: Path) -> None:
     writer = new_writer(tmp_path, policy=Policy.SYNC, rotate_bytes=2_000)
     for command in COMMANDS:
