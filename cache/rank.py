@@ -25,7 +25,7 @@ from radixledger.cache.match import walk
 from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal
 from radixledger.cache.state import Receipt, State
 from radixledger.cache.taken_ledger import take_ledger
-from radixledger.journal.errors import WriterError
+from radixledger.journal.errors import SnapshotFailed, WriterError
 from radixledger.journal.events import AnyEvent, Closed, Digested, LedgerTaken, Opened, Snapshotted
 from radixledger.journal.redact import Redactor
 from radixledger.journal.units import FIRST, NodeId, Pages, Seq, TokenCount
@@ -67,7 +67,8 @@ class RankCache:
 
     journal: where events go; None keeps no journal at all (J9). strict: a free of pages that the giver does not
     hold is refused (True), or told as `Violated` and skipped (False). seq: the number of `opened` in the journal,
-    more than 1 where a run is resumed.
+    more than 1 where a run is resumed. snapshot_every: events between two snapshots of the state, None for none; one
+    that the disk had no room for is told in `notices`, and the rank goes on.
     Raises Refusal (see `refusals`) for commands that are turned down, RankPoisoned once a command has failed
     half-way.
     """
@@ -79,6 +80,7 @@ class RankCache:
         *,
         strict: bool = True,
         digest_every: int = DIGEST_EVERY,
+        snapshot_every: int | None = None,
         seq: Seq = FIRST,
     ) -> None:
         checked(opened)
@@ -89,6 +91,9 @@ class RankCache:
         self._poison: Exception | None = None
         self._digest_every = digest_every
         self._digest_due = seq + digest_every
+        self._snapshot_every = snapshot_every
+        self._snapshot_due = seq + snapshot_every if snapshot_every else None
+        self.notices: list[str] = []
 
     # -- reads -----------------------------------------------------------------------------------------------
 
@@ -323,6 +328,12 @@ class RankCache:
             except BaseException as error:
                 self._stop(error)
                 raise
+        if self._snapshot_due is not None and self.state.seq >= self._snapshot_due:
+            self._snapshot_due = self.state.seq + (self._snapshot_every or 0)
+            try:
+                self.snapshot()
+            except SnapshotFailed as error:
+                self.notices.append(str(error))
 
     def _stop(self, error: BaseException) -> None:
         """Poison the rank: what it holds in memory may be ahead of the journal from now on."""

@@ -16,6 +16,7 @@ from radixledger.cache.config import BadConfig
 from radixledger.cache.rank import RankCache
 from radixledger.cache.sizing import swa_pages_for
 from radixledger.journal.events import Config
+from radixledger.journal.retention import Retention
 from radixledger.journal.writer import Policy
 from radixledger.tools.console import (
     USAGE,
@@ -122,13 +123,13 @@ def drive_rank(
 @click.option("--full-pages", default=4096, show_default=True, help="FULL pages of each rank.")
 @click.option("--swa-pages", type=int, help="SWA pages of each rank.  [default: by the sizing rule]")
 @click.option(
-    "--chunked-prefill-size", "chunk", default=2048, show_default=True, help="Prompt tokens of one step."
+    "--chunked-prefill-size", type=click.IntRange(min=1), "chunk", default=2048, show_default=True, help="Prompt tokens of one step."
 )
 @click.option(
-    "--max-running-requests", "running", default=32, show_default=True, help="Live requests of each rank."
+    "--max-running-requests", type=click.IntRange(min=1), "running", default=32, show_default=True, help="Live requests of each rank."
 )
 @click.option(
-    "--dp-size", "ranks", default=1, show_default=True, help="Ranks; request i goes to rank i modulo this."
+    "--dp-size", type=click.IntRange(min=1), "ranks", default=1, show_default=True, help="Ranks; request i goes to rank i modulo this."
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many requests of the trace.")
 @click.option(
@@ -151,11 +152,21 @@ def drive_rank(
     type=click.Path(path_type=Path),
     help="Key of the hashes, shared by runs that are to be compared.",
 )
+@click.option(
+    "--snapshot-every",
+    type=click.IntRange(min=1),
+    help="Events between two snapshots of the state.  [default: none]",
+)
+@click.option(
+    "--keep-bytes",
+    type=click.IntRange(min=1),
+    help="Drop the oldest segments beyond this size, behind a snapshot.  [default: keep all]",
+)
 @json_flag
 def command(
     trace: Path, run: Path | None, unified: bool, page_size: int, window: int, full_pages: int, swa_pages: int | None,
     chunk: int, running: int, ranks: int, limit: int | None, policy: str, tokens: str, key_file: Path | None,
-    as_json: bool,
+    snapshot_every: int | None, keep_bytes: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Send a request trace in the Mooncake format through the cache, without a model."""
     if not unified:
@@ -164,26 +175,12 @@ def command(
         raise CommandFailure(
             "say where the journal goes: --journal FOLDER, or --commit-policy off for none", USAGE
         )
-    for name, value in (
-        ("--chunked-prefill-size", chunk),
-        ("--max-running-requests", running),
-        ("--dp-size", ranks),
-    ):
-        if value < 1:
-            raise CommandFailure(f"{name} is {value}; it must be at least 1", USAGE)
-    if swa_pages is None and window > 0 and page_size > 0:
-        swa_pages = swa_pages_for(
-            window_tokens=window,
-            page_size=page_size,
-            running=running,
-            chunk_tokens=chunk,
-            kept_prefixes=4 * running,
-        )
-        remark(
-            f"{swa_pages} SWA pages of {page_size} tokens by the sizing rule: --swa-pages sets another number"
-        )
-    config = Config(page_size, full_pages, swa_pages or 1, window, rows_for(running), full_pages)
-    recording = Recording(run, Policy(policy), tokens, key_file)
+    if swa_pages is None:
+        swa_pages = _swa_pages_by_rule(window, page_size, running, chunk)
+    config = Config(page_size, full_pages, swa_pages, window, rows_for(running), full_pages)
+    recording = Recording(
+        run, Policy(policy), tokens, key_file, snapshot_every=snapshot_every, retention=Retention(keep_bytes)
+    )
     total = _checked_length(trace, limit)
     drive = Drive()
     with progress("driving", total) as advance:
@@ -195,6 +192,17 @@ def command(
     if run is not None and policy != Policy.OFF:
         drive.journal_bytes = sum(entry.stat().st_size for entry in run.rglob("*") if entry.is_file())
     _report(drive, as_json)
+
+
+def _swa_pages_by_rule(window: int, page_size: int, running: int, chunk: int) -> int:
+    """The sizing rule's number of SWA pages, which is told; 1 where page size or window is nonsense, to be refused."""
+    if min(window, page_size) < 1:
+        return 1
+    pages = swa_pages_for(
+        window_tokens=window, page_size=page_size, running=running, chunk_tokens=chunk, kept_prefixes=4 * running
+    )
+    remark(f"{pages} SWA pages of {page_size} tokens by the sizing rule: --swa-pages sets another number")
+    return pages
 
 
 def _checked_length(trace: Path, limit: int | None) -> int:

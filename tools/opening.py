@@ -16,6 +16,7 @@ from radixledger.cache.config import checked
 from radixledger.cache.rank import RankCache
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import load_or_create_key
+from radixledger.journal.retention import Retention
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.journal.writer import JournalWriter, Policy
 
@@ -23,13 +24,18 @@ C = TypeVar("C", bound=RankCache)
 
 
 class Recording(NamedTuple):
-    """How a run is journaled. `run` None, or policy `off`: not at all."""
+    """How a run is journaled. `run` None, or policy `off`: not at all.
+
+    snapshot_every: events between snapshots, None for none; without them retention drops nothing.
+    """
 
     run: Path | None
     policy: Policy = Policy.OPERATION
     tokens: str = "hashed"
     key_file: Path | None = None
     resume: bool = False
+    snapshot_every: int | None = None
+    retention: Retention = Retention()
 
 
 class Revision(NamedTuple):
@@ -97,6 +103,12 @@ def open_rank(
         return kind(opened)
     key = load_or_create_key(recording.key_file) if recording.key_file is not None else None
     writer = JournalWriter.open(
-        recording.run, opened, policy=recording.policy, key=key, clock=clock, resume=recording.resume
+        recording.run,
+        opened,
+        policy=recording.policy,
+        key=key,
+        clock=clock,
+        resume=recording.resume,
+        retention=recording.retention,
     )
-    return kind(writer.opened, writer, seq=writer.last_seq)
+    return kind(writer.opened, writer, seq=writer.last_seq, snapshot_every=recording.snapshot_every)

@@ -11,7 +11,10 @@ from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Refusal
 from radixledger.journal.events import Config
 from radixledger.journal.reader import JournalReader, ranks_in
-from radixledger.journal.writer import Policy
+from radixledger.journal.retention import Retention
+from radixledger.journal.units import Rank
+from radixledger.journal.writer import JournalWriter, Policy
+from radixledger.replay.verify import verify_rank
 from radixledger.tools.cli import run as radixledger
 from radixledger.tools.driver import Driver, StepClock
 from radixledger.tools.opening import Recording, open_rank
@@ -135,3 +138,24 @@ def test_a_request_waits_when_all_rows_are_taken() -> None:
     cache.admit("a", bytes(64), 16)
     with pytest.raises(Refusal, match="all 1 rows"):
         cache.admit("b", bytes(64), 16)
+
+
+def test_a_drive_that_keeps_little_leaves_a_journal_that_begins_at_a_snapshot(tmp_path: Path) -> None:
+    """Retention never cuts the baseline: what is left folds, and is clean."""
+    config = Config(8, 44, 30, 20, rows=8, context_pages=64)
+    recording = Recording(
+        tmp_path / "run", Policy.STEP, snapshot_every=300, retention=Retention(keep_bytes=4000)
+    )
+    clock = StepClock()
+    cache = open_rank(RankCache, config, recording, clock=clock)
+    driver = Driver(cache, ConversationStream(SMALL), chunk_tokens=64, max_running=6, clock=clock)
+    writer = cache.journal
+    assert isinstance(writer, JournalWriter)
+    while driver.step():
+        if clock.steps % 40 == 0:
+            writer.rotate()
+    cache.close()
+    report = verify_rank(tmp_path / "run", Rank(0))
+    assert report.clean
+    assert report.from_snapshot
+    assert report.seq_last == cache.state.seq
