@@ -7,8 +7,8 @@ Rule: the journal is safe before a step is dispatched and before a result leaves
 what a reader of the journal can know.
 """
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -59,6 +59,15 @@ class Outcome(NamedTuple):
     result: Result
 
 
+Placed = tuple[int, Request]
+Then = Callable[[Outcome], Iterable[Placed]]
+
+
+def nothing(_outcome: Outcome) -> Iterable[Placed]:
+    """No outcome leads to anything."""
+    return ()
+
+
 class Engine:
     """Serves requests on one or more ranks; `steps` and `retractions` count those so far."""
 
@@ -70,17 +79,26 @@ class Engine:
         self.retractions = 0
         self._live: dict[str, Job] = {}
 
-    def serve(self, requests: Sequence[tuple[int, Request]]) -> Iterator[Outcome]:
-        """Serve `(place, request)` pairs, each when its time has come; outcomes in the order in which they happen."""
-        due = deque(sorted(requests, key=lambda pair: (pair[1].arrival_ms, pair[0])))
+    def serve(self, requests: Iterable[Placed], then: Then = nothing) -> Iterator[Outcome]:
+        """Serve `(place, request)` pairs, each when its time has come; outcomes in the order in which they happen.
+
+        then: what an outcome leads to, the next turn of a conversation for example; asked once for each.
+        """
+        due = sorted(requests, key=_due)
         while due or self._live:
             if not self._live:
                 self.clock.now_ms = max(self.clock.now_ms, due[0][1].arrival_ms)
-            while due and due[0][1].arrival_ms <= self.clock.now_ms:
-                turned_away = self.submit(*due.popleft())
-                if turned_away is not None:
-                    yield turned_away
-            yield from self.step()
+            for outcome in [*self._let_in(due), *(self.step() if self._live else ())]:
+                for placed in then(outcome):
+                    insort(due, placed, key=_due)
+                yield outcome
+
+    def _let_in(self, due: list[Placed]) -> list[Outcome]:
+        """Submit whose time has come; the outcomes of those that ended with it."""
+        arrived = bisect_right(due, self.clock.now_ms, key=lambda placed: placed[1].arrival_ms)
+        outcomes = [self.submit(*placed) for placed in due[:arrived]]
+        del due[:arrived]
+        return [outcome for outcome in outcomes if outcome is not None]
 
     def submit(self, place: int, request: Request) -> Outcome | None:
         """Let a request in; its outcome at once if it is turned away, or to be aborted before it begins.
@@ -146,3 +164,7 @@ class Engine:
         del self._live[job.request.rid]
         self.retractions += job.retractions
         return Outcome(job.place, job.result())
+
+
+def _due(placed: Placed) -> tuple[int, int]:
+    return placed[1].arrival_ms, placed[0]

@@ -21,7 +21,15 @@ from radixledger.journal.folder import listing, rank_folder
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.tools.opening import Recording, open_rank
 from radixledger.tools.serve.capacity import Capacity
-from radixledger.tools.serve.engine import Engine, Outcome, RankServer, StepRunner, VirtualClock
+from radixledger.tools.serve.engine import (
+    Engine,
+    Outcome,
+    RankServer,
+    StepRunner,
+    Then,
+    VirtualClock,
+    nothing,
+)
 from radixledger.tools.serve.loader import Checkpoint
 from radixledger.tools.serve.requests import BadLine, Request, Result, refused
 from radixledger.tools.serve.runner import Runner
@@ -203,13 +211,17 @@ def serve_lines(
     runners: Sequence[StepRunner],
     lines: Sequence[Line],
     write: Callable[[Result], None],
+    then: Then = nothing,
 ) -> Report:
-    """Serve every line and hand its result to `write`, in the order of the lines. Raises as `open_server`."""
+    """Serve every line and hand its result to `write`, in the order of the places; `then` as in `Engine.serve`.
+
+    Raises as `open_server`.
+    """
     begun, bytes_before = time.monotonic(), journal_bytes(recording, len(runners))
     results: list[Result] = []
     with open_server(setup, sizes, eos_ids, recording, runners) as (engine, caches):
         seqs = [cache.state.seq for cache in caches]
-        for result in in_order(_outcomes(engine, lines)):
+        for result in in_order(_outcomes(engine, lines, then)):
             results.append(result)
             write(result)
     events = sum(cache.state.seq - seq for cache, seq in zip(caches, seqs, strict=True))
@@ -246,12 +258,13 @@ def in_order(outcomes: Iterator[Outcome]) -> Iterator[Result]:
     assert not early, "every place has an outcome"
 
 
-def _outcomes(engine: Engine, lines: Sequence[Line]) -> Iterator[Outcome]:
+def _outcomes(engine: Engine, lines: Sequence[Line], then: Then) -> Iterator[Outcome]:
     """What becomes of every line; bad ones first, for there is nothing to wait for."""
     for place, line in enumerate(lines):
         if isinstance(line, BadLine):
             yield Outcome(place, refused(line, str(line)))
-    yield from engine.serve([(place, line) for place, line in enumerate(lines) if isinstance(line, Request)])
+    requests = [(place, line) for place, line in enumerate(lines) if isinstance(line, Request)]
+    yield from engine.serve(requests, then)
 
 
 def journal_bytes(recording: Recording, ranks: int) -> int:

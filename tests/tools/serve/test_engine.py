@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from radixledger.journal.events import Admitted, Config, Finished, Phase, Stepped
 from radixledger.tools.serve.batch import Span
+from radixledger.tools.serve.engine import Outcome
+from radixledger.tools.serve.requests import Request
 from radixledger.tools.serve.served_rank import ServedRank
 
 from .fake_runner import dense_ids
@@ -146,3 +148,26 @@ def test_the_same_requests_make_the_same_journal() -> None:
         house.serve(*(ask(f"r{i}", [*A[: 4 * (i % 5)], *prompt_of(i, 9)], 9, at=i) for i in range(12)))
         runs.append([journal.events for journal in house.journals])
     assert runs[0] == runs[1]
+
+
+def test_an_outcome_may_lead_to_the_next_turn() -> None:
+    house = House()
+    said: list[list[int]] = [A[:9]]
+
+    def then(outcome: Outcome) -> list[tuple[int, Request]]:
+        said.append([*said[-1], *outcome.result.output_ids, *B[:4]])
+        if len(said) > 3:
+            return []
+        return [(outcome.place + 1, ask(f"turn-{len(said)}", said[-1], 5, at=house.engine.clock.now_ms + 2))]
+
+    outcomes = list(house.engine.serve([(0, ask("turn-1", said[0], 5))], then))
+    assert [outcome.place for outcome in outcomes] == [0, 1, 2]
+    assert [outcome.result.output_ids for outcome in outcomes] == [dense_ids(said[i], 5, 8) for i in range(3)]
+    assert [outcome.result.cached_tokens for outcome in outcomes] == [0, 12, 20]
+    assert house.engine.clock.now_ms == 3 * 5 + 2 * 2
+
+
+def test_nothing_but_refusals_takes_no_step() -> None:
+    house = House(full_pages=4)
+    (refused,) = house.serve(ask("a", A[:40], 3))
+    assert (refused.finish_reason, house.engine.steps) == ("refused", 0)
