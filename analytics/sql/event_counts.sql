@@ -4,4 +4,4 @@ SELECT run, rank, event, count(*) AS events, coalesce(sum(page_moves), 0)::BIGIN
 FROM events
 LEFT JOIN (SELECT run, rank, seq, count(*) AS page_moves FROM pages GROUP BY ALL) USING (run, rank, seq)
 GROUP BY ALL
-ORDER BY run, rank, events DESC
+ORDER BY run, rank, events DESC, event

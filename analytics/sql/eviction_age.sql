@@ -16,4 +16,4 @@ SELECT
     max(removed_step - created_step) AS steps_max
 FROM removed
 GROUP BY ALL
-ORDER BY run, rank, nodes DESC
+ORDER BY run, rank, nodes DESC, cause

@@ -11,4 +11,4 @@ SELECT
     sum(full_hit - hit)::BIGINT AS lost_to_window
 FROM requests
 GROUP BY ALL
-ORDER BY run, rank, requests DESC
+ORDER BY run, rank, requests DESC, stop

@@ -12,4 +12,4 @@ SELECT
     round(max(unlocked_ns - locked_ns) / 1e6, 3) AS ms_max
 FROM locks
 GROUP BY ALL
-ORDER BY run, rank, locks DESC
+ORDER BY run, rank, locks DESC, cause

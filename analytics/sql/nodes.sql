@@ -8,7 +8,7 @@ SELECT
     min(seq) AS created_seq,
     arg_min(step, seq) AS created_step,
     arg_min(event, seq) AS created_by,
-    arg_min(request, seq) AS created_for,
+    arg_min_null(request, seq) AS created_for,
     arg_max(parent, seq) AS parent,
     count(*) FILTER (event = 'Split' AND full_delta < 0) AS splits,
     max(seq) FILTER (event = 'Split' AND full_delta < 0) AS split_seq,

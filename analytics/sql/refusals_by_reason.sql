@@ -3,4 +3,4 @@
 SELECT run, rank, reason, cause, count(*) AS refusals, min(seq) AS first_seq, any_value(detail) AS example
 FROM refusals
 GROUP BY ALL
-ORDER BY run, rank, refusals DESC
+ORDER BY run, rank, refusals DESC, reason

@@ -24,4 +24,4 @@ SELECT
 FROM window_changes
 WHERE event IN ('Tombstoned', 'Transferred')
 GROUP BY ALL
-ORDER BY run, rank, tombstones DESC
+ORDER BY run, rank, tombstones DESC, cause

@@ -211,7 +211,7 @@ def damaged_run(tmp_path: Path) -> Path:
         tell(writer, story.frames[:12])
         writer.rotate()
         tell(writer, story.frames[12:])
-    last = sorted((tmp_path / "run" / "rank-0000").glob("0*"))[-1]
+    last = max((tmp_path / "run" / "rank-0000").glob("0*"))
     content = bytearray(last.read_bytes())
     content[len(content) // 2] ^= 0xFF
     last.write_bytes(content)

@@ -1,0 +1,96 @@
+"""Two witnesses: what SQL says about the real cache's journals, and what replay says about the same ones (J25)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from radixledger.analytics.load import load
+from radixledger.analytics.queries import ask, of_kind
+from radixledger.analytics.store import Database
+from radixledger.journal.accounts import request_account
+from radixledger.journal.events import AnyEvent, Evicted, Freed
+from radixledger.journal.units import NO_PAGES, RequestId
+from radixledger.journal.writer import JournalWriter
+from radixledger.replay.verify import verify_rank
+from radixledger.tools.cli import run as radixledger
+
+from ..cache.driven import SHAPES, Driven, opened
+from ..replay.runs import RANK, Clock, written
+
+SAMPLE = Path(__file__).parents[1] / "data" / "mooncake_sample.jsonl"
+
+
+def checked(run: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every check of a run that has any."""
+    database = Database()
+    load(database, run)
+    connection = database.questioned()
+    answers = {check.name: ask(connection, check) for check in of_kind("check")}
+    return {
+        name: [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        for name, answer in answers.items()
+        if answer.rows
+    }
+
+
+def test_a_trace_that_was_driven_through_the_cache_gives_no_row_on_any_check(tmp_path: Path) -> None:
+    """J22: with evictions, tombstones and two ranks; replay says clean too."""
+    arguments = "--enable-unified-radix-tree --dp-size 2 --full-pages 1000 --swa-pages 200 --commit-policy step --journal"
+    assert radixledger(["drive", str(SAMPLE), *arguments.split(), str(tmp_path / "run")]) == 0
+    assert checked(tmp_path / "run") == {}
+    assert all(verify_rank(tmp_path / "run", rank).clean for rank in (RANK, type(RANK)(1)))
+    database = Database()
+    load(database, tmp_path / "run")
+    happened = database.questioned().execute("SELECT DISTINCT event::VARCHAR FROM events").fetchall()
+    assert {("Evicted",), ("Tombstoned",), ("Removed",), ("Finished",)} <= set(happened)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_cache_that_is_driven_by_chance_breaks_no_law_of_either_witness(
+    shape: tuple[int, int, int, int], tmp_path: Path
+) -> None:
+    """J19, J25: every command, over a restart. The rank is not closed: callers of its faces still hold pages."""
+    written(tmp_path / "run", 160, seed=4, shape=shape, close=False)
+    written(tmp_path / "run", 80, seed=5, shape=shape, close=False, resume=True)
+    assert verify_rank(tmp_path / "run", RANK).clean
+    assert checked(tmp_path / "run") == {}
+
+
+def spoiled(run: Path, *events: AnyEvent) -> int:
+    """A driven run that ends with these events, told by a writer gone wrong; the number of the first of them."""
+    writer = JournalWriter.open(run, opened(redaction="plain"), clock=Clock())
+    Driven(7, recorder=writer).run(60)
+    first = int(writer.next_seq)
+    for event in events:
+        writer.append(event)
+    writer.end_command()
+    writer.close()
+    return first
+
+
+def test_a_double_free_is_the_same_event_for_both(tmp_path: Path) -> None:
+    """J25: a page is lent, given back, and given back again."""
+    writer = JournalWriter.open(tmp_path / "run", opened(redaction="plain"), clock=Clock())
+    cache = Driven(7, recorder=writer).run(60).cache
+    page, _ = cache.alloc(1)
+    cache.free(page)
+    first = int(writer.last_seq)
+    second = int(writer.next_seq)
+    writer.append(Freed(int(request_account(RequestId(0))), page, NO_PAGES, NO_PAGES))
+    writer.end_command()
+    writer.close()
+    report = verify_rank(tmp_path / "run", RANK)
+    (row,) = checked(tmp_path / "run")["double_free"]
+    assert report.findings[0].seq == second == row["second_seq"]
+    assert report.findings[0].pages == [row["page"]]
+    assert row["first_seq"] == first
+
+
+def test_a_wrong_credit_is_the_same_event_for_both(tmp_path: Path) -> None:
+    seq = spoiled(tmp_path / "run", Evicted(3, 0, 3, 0, 0))
+    report = verify_rank(tmp_path / "run", RANK)
+    found = checked(tmp_path / "run")
+    assert [finding.seq for finding in report.findings] == [seq]
+    assert [row["seq"] for row in found["credit_differs_from_delta"]] == [seq]
+    assert list(found) == ["credit_differs_from_delta"]

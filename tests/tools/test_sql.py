@@ -1,0 +1,182 @@
+"""`radixledger load` and `radixledger sql`: what they print, and the exit codes that scripts rely on."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from radixledger.journal.accounts import request_account
+from radixledger.journal.events import Freed
+from radixledger.journal.units import NO_PAGES, RequestId
+from radixledger.tools.cli import run as radixledger
+
+from ..analytics.journals import begin, one_epoch, tell, write
+from ..analytics.story import pages
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A healthy run of two ranks."""
+    return write(tmp_path / "run", one_epoch(), one_epoch(rank=1))
+
+
+@pytest.fixture
+def wrong_run(tmp_path: Path) -> Path:
+    """A run in which SWA page 6 is given back once more by the last event."""
+    story = one_epoch()
+    with begin(tmp_path / "wrong", story) as writer:
+        tell(writer, story.frames)
+        writer.append(Freed(int(request_account(RequestId(1))), NO_PAGES, NO_PAGES, pages(6)))
+        writer.end_command()
+    return tmp_path / "wrong"
+
+
+def told(capfd: Capture, *arguments: object, code: int = 0) -> str:
+    """What a command prints on stdout, leaving with `code`."""
+    found = radixledger(list(map(str, arguments)))
+    out, err = capfd.readouterr()
+    assert found == code, out + err
+    return out
+
+
+def refused(capfd: Capture, *arguments: object, code: int = 2) -> str:
+    """What a command says on stderr, leaving with `code` and nothing on stdout."""
+    found = radixledger(list(map(str, arguments)))
+    out, err = capfd.readouterr()
+    assert (found, out) == (code, ""), out + err
+    return err
+
+
+@pytest.mark.parametrize("place", ["runs.duckdb", "warehouse", "warehouse/"])
+def test_a_run_is_loaded_once_and_asked_many_times(
+    place: str, run: Path, tmp_path: Path, capfd: Capture
+) -> None:
+    to = f"{tmp_path}/{place}"
+    out = told(capfd, "load", run, "--to", to, "--label", "model=tiny")
+    assert [line.split() for line in out.splitlines()[2:]] == [
+        ["run", "0", "75", "1", "75"],
+        ["run", "1", "75", "1", "75"],
+    ]
+    again = json.loads(told(capfd, "load", run, "--to", to, "--json"))
+    assert [each["events"] for each in again["ranks"]] == [0, 0]
+    assert told(capfd, "sql", to, "--checks").endswith("checks, no findings\n")
+    assert json.loads(told(capfd, "sql", to, "-c", "SELECT count(*) AS events FROM events", "--json")) == [
+        {"events": 150}
+    ]
+
+
+def test_a_journal_is_asked_as_it_lies_there(run: Path, capfd: Capture) -> None:
+    out = told(capfd, "sql", run, "hit_rate")
+    assert out.splitlines()[0].split() == [
+        "run", "rank", "requests", "prompt_tokens", "cached_tokens", "computed_tokens", "hit_rate", "full_hit_rate",
+    ]  # fmt: skip
+    assert out.splitlines()[2].split() == ["run", "0", "4", "68", "16", "52", "0.2353", "0.3529"]
+
+
+def test_several_journals_are_asked_together(run: Path, wrong_run: Path, capfd: Capture) -> None:
+    query = "SELECT run, count(*) AS events FROM events GROUP BY run ORDER BY run"
+    assert (
+        told(capfd, "sql", run, wrong_run, "-c", query, "--format", "csv")
+        == "run,events\nrun,150\nwrong,76\n"
+    )
+
+
+def test_a_check_with_rows_leaves_with_1(run: Path, wrong_run: Path, capfd: Capture) -> None:
+    assert told(capfd, "sql", run, "double_free", "--format", "csv").count("\n") == 1
+    (row,) = json.loads(told(capfd, "sql", wrong_run, "double_free", "--json", code=1))
+    assert (row["pool"], row["page"], row["second_seq"], row["second_event"]) == ("swa", 6, 76, "Freed")
+
+
+def test_all_checks_together_tell_what_each_found(wrong_run: Path, capfd: Capture) -> None:
+    out = told(capfd, "sql", wrong_run, "--checks", code=1)
+    assert "double_free: Double frees: a page was given back although" in out
+    assert out.endswith(" checks, 1 findings on 1 of them\n")
+    document = json.loads(told(capfd, "sql", wrong_run, "--checks", "--json", code=1))
+    assert document["clean"] is False
+    assert [check["name"] for check in document["checks"] if check["rows"]] == ["double_free"]
+    lines = told(capfd, "sql", wrong_run, "--checks", "--format", "csv", code=1).splitlines()
+    assert lines[0] == "check,findings"
+    assert "double_free,1" in lines
+
+
+def test_all_checks_of_a_healthy_run_are_clean(run: Path, capfd: Capture) -> None:
+    document = json.loads(told(capfd, "sql", run, "--checks", "--json"))
+    assert document["clean"] is True
+    assert len(document["checks"]) >= 24
+
+
+def test_a_question_is_told_its_parameters(run: Path, capfd: Capture) -> None:
+    out = told(capfd, "sql", run, "page_life", "--set", "page=5", "--set", "rank=1", "--format", "csv")
+    assert [line.split(",")[5] for line in out.splitlines()[1:]] == ["Extended", "Freed"]
+
+
+def test_a_query_of_ones_own_may_use_variables(run: Path, capfd: Capture) -> None:
+    query = "SELECT event FROM events WHERE seq = getvariable('at')::BIGINT AND rank = 0"
+    assert told(capfd, "sql", run, "-c", query, "--set", "at=1", "--format", "csv") == "event\nOpened\n"
+
+
+def test_values_that_json_lacks_are_text(run: Path, capfd: Capture) -> None:
+    query = "SELECT '\\x01a'::BLOB AS b, 1.5::DECIMAL(4, 1) AS d, 2::HUGEINT ** 70 AS h, NULL AS n, [1, 2] AS l, true AS t"
+    (row,) = json.loads(told(capfd, "sql", run, "-c", query, "--json"))
+    assert (row["b"], row["d"], row["n"], row["l"], row["t"]) == ("0161", "1.5", None, [1, 2], True)
+    assert told(capfd, "sql", run, "-c", query, "--format", "csv").splitlines()[1].startswith("0161,1.5,")
+
+
+def test_the_list_shows_every_question_and_table(capfd: Capture) -> None:
+    out = told(capfd, "sql", "--list", "--format", "csv")
+    assert "check,double_free," in out
+    assert "report,hit_rate," in out
+    assert "view,requests," in out
+    assert "table,pages," in out
+
+
+def test_one_question_is_shown_whole(capfd: Capture) -> None:
+    out = told(capfd, "sql", "--list", "page_life")
+    assert "One page's life" in out
+    assert "--set pool=...  full or swa (default full)" in out
+    assert "FROM pages" in out
+
+
+def test_the_columns_of_a_table_are_shown(capfd: Capture) -> None:
+    out = told(capfd, "sql", "--list", "pages", "--format", "csv")
+    assert "page,INTEGER\n" in out
+    assert 'to_kind,"one of free, pending, reserved, request, tree"\n' in out
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["nowhere"], "nowhere is neither a run nor a question"),
+        (["RUN"], "ask one thing"),
+        (["RUN", "double_free", "--checks"], "ask one thing"),
+        (["RUN", "double_fre"], "no question called 'double_fre'"),
+        (["RUN", "page_life"], "page_life needs page"),
+        (["RUN", "page_life", "--set", "page"], "--set page: write NAME=VALUE"),
+        (["RUN", "hit_rate", "--set", "page=1"], "hit_rate has no parameter page"),
+        (["RUN", "-c", "SELECT * FROM nowhere"], "nowhere"),
+        (["double_free"], "name a run"),
+    ],
+)
+def test_what_cannot_be_asked_is_wrong_usage(words: list[str], why: str, run: Path, capfd: Capture) -> None:
+    assert why in refused(capfd, "sql", *(str(run) if word == "RUN" else word for word in words))
+
+
+def test_what_is_loaded_is_asked_alone(run: Path, tmp_path: Path, capfd: Capture) -> None:
+    told(capfd, "load", run, "--to", tmp_path / "runs.duckdb")
+    assert "is asked alone" in refused(capfd, "sql", tmp_path / "runs.duckdb", run, "hit_rate")
+
+
+def test_places_that_are_something_else_are_wrong_usage(run: Path, tmp_path: Path, capfd: Capture) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("dear " * 2000)
+    assert "holds other things" in refused(capfd, "load", run, "--to", tmp_path / "other")
+    assert "cannot be opened" in refused(capfd, "sql", tmp_path / "other" / "letter.txt", "hit_rate")
+    assert "write NAME=VALUE" in refused(capfd, "load", run, "--to", tmp_path / "new", "--label", "pair")
+
+
+def test_a_folder_that_is_no_run_cannot_be_read(tmp_path: Path, capfd: Capture) -> None:
+    (tmp_path / "empty").mkdir()
+    refused(capfd, "sql", tmp_path / "empty", "hit_rate", code=3)
+    refused(capfd, "load", tmp_path / "empty", "--to", tmp_path / "new.duckdb", code=3)
