@@ -99,13 +99,13 @@ def test_who_has_a_window_gives_it_back_and_who_has_none_says_so() -> None:
 @paged
 @pytest.mark.parametrize("dp_size", [1, 2])
 def test_a_reclaim_never_touches_what_the_tree_gave(page_size: int, dp_size: int) -> None:
-    """R127, R128, R16: the protected boundary is the path to the request's last node, on the rank that is named."""
+    """R127, R128, R16: the protected boundary is the path to the request's last node, on its rank (A27)."""
     server = roomy(page_size, dp_size=dp_size)
     rank = dp_size - 1
     dp_rank = rank if dp_size > 1 else None
     prefix = path(server, "LL L LL", dp_rank=dp_rank)
     req = server.start(prefix + text("x", 0, 8 * page_size), dp_rank=dp_rank)
-    assert req.cache_protected_len == 5 * page_size
+    assert req.cache_protected_len == req.swa_evicted_seqlen == 5 * page_size
     row = server.pool.read(req.row, 13 * page_size)
     server.cache.evict_req_swa(req, 13 * page_size - 1, rank)
     mapped = server.allocator.translate_full_to_swa(row, dp_rank=rank, require_mapped=False) != 0

@@ -108,7 +108,7 @@ def test_swa_pressure_on_a_path_that_only_full_locks_hold_takes_its_windows_and_
 
 def test_a_cut_falls_on_a_page() -> None:
     """B60: a[0:8) and a[0:6)+b share [0:4); 16 tokens are cached in 4 pages, and the duplicate page is free."""
-    server = Server(4, 4, full_pages=8, swa_pages=8)
+    server = Server(4, 8, full_pages=8, swa_pages=8)
     server.insert(text("a", 0, 8))
     server.insert(text("a", 0, 6) + text("b", 6, 12))
     assert server.cache.total_size()[0] == 16

@@ -27,16 +27,18 @@ def test_a_suffix_that_a_match_did_not_reach_stays_as_old_as_it_was() -> None:
 
 
 def test_a_match_does_not_make_windows_young_that_it_does_not_need() -> None:
-    """B122: a[0:12) loses its SWA before c and a[12:16) do."""
+    """B122: a[0:12) loses its SWA before c, d and a[12:16) do."""
     server = Server(4, 4, full_pages=32, swa_pages=32)
     tokens = path(server, "L L L L")
-    path(server, "L", "c")
-    server.match(text("c", 0, 4))
+    for letter in "cd":
+        path(server, "L", letter)
+    for letter in "cd":
+        server.match(text(letter, 0, 4))
     server.match(tokens)
     assert server.evict(swa=12) == (0, 12)
     assert shape(server, tokens) == "d d d L"
     assert server.hit(tokens) == 16
-    assert server.hit(text("c", 0, 4)) == 4
+    assert [server.hit(text(letter, 0, 4)) for letter in "cd"] == [4, 4]
     server.check()
 
 
