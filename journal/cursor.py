@@ -20,16 +20,16 @@ from radixledger.journal.codec import fingerprint, gap_frame
 from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent
 from radixledger.journal.events import SCHEMA_VERSION
 from radixledger.journal.folder import listing, open_segment
-from radixledger.journal.frame import RawFrame
+from radixledger.journal.frame import RawFrame, chain_after
 from radixledger.journal.segment import Heading, Segment, SegmentFile, UnfinishedHeading
 from radixledger.journal.units import Rank, Seq
 
 
 class Placed(NamedTuple):
-    """A frame with the heading of the segment it stands in."""
+    """Frames, at least one, with the heading of the segment they stand in."""
 
     heading: Heading
-    raw: RawFrame
+    frames: list[RawFrame]
     path: Path
 
 
@@ -143,23 +143,40 @@ class Cursor:
         """What is left of a segment, up to number `limit`, from which on a later segment tells."""
         while True:
             try:
-                raw = segment.read()
+                frames = segment.read()
             except Damaged as damage:
                 if not self._salvage:
                     raise
                 yield from self._mend(segment, damage, limit)
                 continue
-            if raw is None:
+            if not frames:
                 break
-            if limit is not None and raw.seq_begin >= limit:
+            chain = segment.chain
+            if limit is not None and frames[-1].seq_next > limit:
                 self._note(f"{segment.path.name}: events from {limit} on are told by a later segment")
-                return
-            self.seq, self._chain, self._unpaid = raw.seq_next, segment.chain, None
-            self._time_ns, self._step = raw.time_ns, raw.step
-            if raw.seq_next > self._first:
-                yield Placed(segment.heading, raw, segment.path)
+                frames = [each for each in frames if each.seq_begin < limit]
+                chain = self._chain_over(frames)
+            yield from self._pass(segment, frames, chain)
         for notice in segment.notices():
             self._note(notice)
+
+    def _pass(self, segment: Segment, frames: list[RawFrame], chain: bytes | None) -> Iterator[Placed]:
+        """Tell frames that were read, but for those before the first number that was asked for."""
+        if not frames:
+            return
+        last = frames[-1]
+        self.seq, self._chain, self._unpaid = last.seq_next, chain, None
+        self._time_ns, self._step = last.time_ns, last.step
+        if frames[0].seq_next <= self._first:
+            frames = [each for each in frames if each.seq_next > self._first]
+        if frames:
+            yield Placed(segment.heading, frames, segment.path)
+
+    def _chain_over(self, frames: list[RawFrame]) -> bytes | None:
+        chain = self._chain
+        for each in frames:
+            chain = chain and chain_after(each, chain)
+        return chain
 
     def _mend(self, segment: Segment, damage: Damaged, limit: int | None) -> Iterator[Placed]:
         self._note(f"{segment.path.name}, offset {damage.offset}: {damage.reason}")
@@ -190,7 +207,7 @@ class Cursor:
         lost, self.seq, self._unpaid, self._chain = stop - self.seq, stop, None, None
         if stop > self._first:
             gap = gap_frame(lost, stop, reason, self._time_ns, self._step)
-            yield Placed(segment.heading, gap, segment.path)
+            yield Placed(segment.heading, [gap], segment.path)
 
 
 def stand_in(before: Segment | None, rank: Rank, seq_first: Seq) -> Heading:

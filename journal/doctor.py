@@ -175,19 +175,20 @@ def _go_through(segment: Segment, stop: int | None, line: _Line, found: SegmentR
     decoder = segment.heading.decoder()
     while True:
         try:
-            raw = segment.read()
+            frames = segment.read()
         except Damaged as damage:
             found.blame(Verdict.DAMAGED, f"offset {damage.offset}: {damage.reason}")
             found.lost += segment.mend()
             line.seq_next, line.chain = segment.seq_next, segment.chain
             continue
-        if raw is None:
+        if not frames:
             break
-        if stop is not None and raw.seq_begin >= stop:
-            found.notices.append(f"events from {stop} on are told by the next segment")
-            return
-        line.follow(raw)
-        _count(raw, decoder, found)
+        for raw in frames:
+            if stop is not None and raw.seq_begin >= stop:
+                found.notices.append(f"events from {stop} on are told by the next segment")
+                return
+            line.follow(raw)
+            _count(raw, decoder, found)
     if None not in (line.chain, segment.chain) and line.chain != segment.chain:
         found.blame(Verdict.DAMAGED, "frames inside were edited: their chain does not end as recorded")
     found.notices += segment.notices()

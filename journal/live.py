@@ -9,9 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from radixledger.journal.disk import Disk, write_whole
+from radixledger.journal.errors import Damaged
 from radixledger.journal.frame import FrameFile, RawFrame, encode_frame
 from radixledger.journal.segment import Form, Heading, SegmentFile, encode_heading, open_headed, segment_name
 from radixledger.journal.units import Seq
+
+BATCH_BYTES = 1 << 16
+"""A batch of frames is read until its bodies reach this size."""
 
 
 class LiveWriter:
@@ -83,7 +87,6 @@ class LiveSegment:
         self._file, self.heading = open_headed(listed, stand_in)
         self._begin = self._file.tell()
         self.frames = self._from_begin()
-        self.read, self.mend = self.frames.read, self.frames.mend
 
     @property
     def seq_next(self) -> int:
@@ -97,8 +100,25 @@ class LiveSegment:
 
     @property
     def torn_bytes(self) -> int:
-        """Once `read` gave None: bytes of an unfinished frame at the end."""
+        """Once `read` gave none: bytes of an unfinished frame at the end."""
         return self.frames.torn_bytes
+
+    def read(self) -> list[RawFrame]:
+        """The next frames, checked; none where the file ends, or ends inside a frame."""
+        batch: list[RawFrame] = []
+        size = 0
+        try:
+            while size < BATCH_BYTES and (raw := self.frames.read()) is not None:
+                batch.append(raw)
+                size += len(raw.body)
+        except Damaged:
+            if not batch:
+                raise  # else what is good comes first, and the next call meets the damage again
+        return batch
+
+    def mend(self) -> int:
+        """Step over what `read` refused; how many sequence numbers are lost by that."""
+        return self.frames.mend()
 
     def seek(self, seq: Seq) -> None:
         """Stand before the frame that accounts for `seq`, or at the end where there is none."""
@@ -130,4 +150,3 @@ class LiveSegment:
 
     def _restart(self) -> None:
         self.frames = self._from_begin()
-        self.read, self.mend = self.frames.read, self.frames.mend

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from radixledger.journal.codec import NotEvents, gap_frame
+from radixledger.journal.codec import NotEvents
 from radixledger.journal.cursor import Cursor, Placed
 from radixledger.journal.errors import Damaged, NoBaseline, NoJournal, NoSuchEvent, ReaderError
 from radixledger.journal.events import AnyEvent, Gap, Opened
@@ -82,8 +82,9 @@ class JournalReader:
     def raw_frames(self, from_seq: Seq | None = None) -> Iterator[tuple[Heading, RawFrame]]:
         """As `frames`, with bodies not decoded; a first frame that begins before `from_seq` is given whole."""
         with closing(self._cursor(from_seq)) as cursor:
-            for heading, raw, _ in cursor.run():
-                yield heading, raw
+            for heading, frames, _ in cursor.run():
+                for raw in frames:
+                    yield heading, raw
             self._check_reached(cursor, from_seq)
 
     def frames_from_time(self, time_ns: int) -> Iterator[Frame]:
@@ -159,28 +160,27 @@ class JournalReader:
         return Cursor(self.folder, self.rank, seq, salvage=self.salvage, note=note or self._note)
 
     def _decoded(self, placed: Iterator[Placed], from_seq: Seq | None) -> Iterator[Frame]:
-        for each in placed:
-            raw, events = self._events(each)
-            frame = Frame(Seq(raw.seq_first), raw.time_ns, raw.step, each.heading.epoch, events)
-            if from_seq is not None and raw.seq_first < from_seq:
-                frame = frame._replace(seq_first=from_seq, events=events[from_seq - raw.seq_first :])
-            yield frame
+        for heading, frames, path in placed:
+            decode, epoch = heading.decoder().decode, heading.epoch
+            for raw in frames:
+                seq_first = Seq(raw.seq_first)
+                try:
+                    events = decode(raw.body, raw.event_count)
+                    if raw.lost:
+                        _check_gap(events, raw)
+                except NotEvents as error:
+                    events, seq_first = [self._gap_for(raw, path, error)], Seq(raw.seq_next - 1)
+                if from_seq is not None and seq_first < from_seq:
+                    events, seq_first = events[from_seq - seq_first :], from_seq
+                yield Frame(seq_first, raw.time_ns, raw.step, epoch, events)
 
-    def _events(self, placed: Placed) -> tuple[RawFrame, list[AnyEvent]]:
-        """The frame and its events; in salvage a gap in place of a body that does not decode."""
-        heading, raw, path = placed
-        try:
-            events = heading.decoder().decode(raw.body, raw.event_count)
-            if raw.lost:
-                _check_gap(events, raw)
-        except NotEvents as error:
-            reason = f"frame {raw.seq_first} does not hold what it says: {error}"
-            if not self.salvage:
-                raise Damaged(path, offset=0, after=Seq(raw.seq_begin - 1), reason=reason) from None
-            self._note(f"{path.name}: {reason}")
-            lost = raw.seq_next - raw.seq_begin
-            return gap_frame(lost, raw.seq_next, reason, raw.time_ns, raw.step), [Gap(lost, reason)]
-        return raw, events
+    def _gap_for(self, raw: RawFrame, path: Path, error: NotEvents) -> Gap:
+        """What stands for a body that does not decode; raises Damaged without salvage."""
+        reason = f"frame {raw.seq_first} does not hold what it says: {error}"
+        if not self.salvage:
+            raise Damaged(path, offset=0, after=Seq(raw.seq_begin - 1), reason=reason) from None
+        self._note(f"{path.name}: {reason}")
+        return Gap(raw.seq_next - raw.seq_begin, reason)
 
     def _check_reached(self, cursor: Cursor, from_seq: Seq | None) -> None:
         if from_seq is not None and from_seq > cursor.end:

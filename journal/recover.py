@@ -52,7 +52,7 @@ def recover(run: Path, rank: Rank, to: Path, advance: Callable[[int], None] = la
     with closing(Cursor(reader.folder, rank, reader.first_seq, salvage=True, note=copy.note)) as cursor:
         for placed in cursor.run():
             copy.write(placed)
-            advance(placed.raw.event_count)
+            advance(sum(each.event_count for each in placed.frames))
     copy.finish_segment()
     if not done.segments:
         raise NoJournal(reader.folder, "there is no event that could be copied")
@@ -79,12 +79,15 @@ class _Copy:
             self._done.notices.append(notice)
 
     def write(self, placed: Placed) -> None:
-        """Copy one frame, or the gap that stands for it."""
-        heading, raw, path = placed
-        if heading is not self._source:
-            self._decoder = heading.decoder()
-        raw, events = self._readable(raw, path)
-        writer = self._writer_for(heading, raw, events)
+        """Copy frames, or the gaps that stand for them."""
+        if placed.heading is not self._source:
+            self._decoder = placed.heading.decoder()
+        for each in placed.frames:
+            self._write_frame(placed, each)
+
+    def _write_frame(self, placed: Placed, raw: RawFrame) -> None:
+        raw, events = self._readable(raw, placed.path)
+        writer = self._writer_for(placed.heading, raw, events)
         writer.append_raw(raw)
         match events[0]:
             case Gap(lost=lost):

@@ -71,7 +71,7 @@ def _ending(segments: Sequence[SegmentFile], disk: Disk, notices: list[str]) -> 
 
 
 def _read_through(segment: Segment) -> None:
-    while segment.read() is not None:
+    while segment.read():
         pass
 
 

@@ -80,7 +80,7 @@ class _Sealing:
             yield group, chain
 
     def _frames(self) -> Iterator[tuple[RawFrame, bytes]]:
-        while (raw := self.live.read()) is not None:
+        while (raw := self.live.frames.read()) is not None:
             if self.until is not None and raw.seq_begin >= self.until:
                 return
             assert self.live.chain is not None, "a frame that was read has a chain"

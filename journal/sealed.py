@@ -107,23 +107,20 @@ class SealedSegment:
         """The chain after the last block that was opened."""
         return self._chain
 
-    def read(self) -> RawFrame | None:
-        """The next frame, checked; None behind the last one."""
-        if not self._ready:
-            self._ready = self._read_block()[::-1]
-            if not self._ready:
-                return None
-        raw = self._ready.pop()
-        self._seq_next = raw.seq_next
-        return raw
+    def read(self) -> list[RawFrame]:
+        """The next frames, checked: those of one block; none behind the last one."""
+        frames, self._ready = self._ready or self._read_block(), []
+        if frames:
+            self._seq_next = frames[-1].seq_next
+        return frames
 
     def seek(self, seq: Seq) -> None:
         """Stand before the frame that accounts for `seq`, or at the end where there is none."""
         self._enter(max(0, bisect_right(self.index, int(seq), key=lambda entry: entry.seq_begin) - 1))
-        while (raw := self.read()) is not None:
-            if raw.seq_next > seq:
-                self._seq_next = raw.seq_begin
-                self._ready.append(raw)
+        while frames := self.read():
+            if frames[-1].seq_next > seq:
+                self._ready = [each for each in frames if each.seq_next > seq]
+                self._seq_next = self._ready[0].seq_begin
                 return
 
     def find_time(self, time_ns: int) -> Seq | None:
@@ -132,7 +129,7 @@ class SealedSegment:
         if found is None:
             return None
         self._enter(found)
-        return next((Seq(raw.seq_begin) for raw in iter(self.read, None) if raw.time_ns >= time_ns), None)
+        return next((Seq(each.seq_begin) for each in self.read() if each.time_ns >= time_ns), None)
 
     @cached_property
     def index(self) -> list[IndexEntry]:

@@ -80,8 +80,8 @@ class SegmentFile(NamedTuple):
 class Segment(Protocol):
     """One segment open for reading: a cursor over its frames, in either form.
 
-    `read` gives the next frame, or None at the end; it raises Damaged or MissingEvents, standing before the bad
-    place, and `mend` steps over that and tells how many numbers are lost.
+    `read` gives the next frames, a batch at a time, and none at the end; it raises Damaged or MissingEvents,
+    standing before the bad place, and `mend` steps over that and tells how many numbers are lost.
     """
 
     path: Path
@@ -95,8 +95,8 @@ class Segment(Protocol):
     def chain(self) -> bytes | None:
         """The chain after that frame; None where damage hides it."""
 
-    def read(self) -> RawFrame | None:
-        """The next frame, checked."""
+    def read(self) -> list[RawFrame]:
+        """The next frames, checked; `chain` is then the one after the last of them."""
 
     def seek(self, seq: Seq) -> None:
         """Stand before the frame that accounts for `seq`, or at the end where there is none."""

@@ -25,7 +25,7 @@ from radixledger.journal.segment import Form, Heading, encode_heading
 from radixledger.journal.units import Rank, Seq
 from radixledger.journal.writer import Sealing
 
-from .written import RANK, append, new_writer, read, segment_paths, some_commands, write
+from .written import RANK, append, frames_in, new_writer, read, segment_paths, some_commands, write
 
 COMMANDS = some_commands(24)
 
@@ -154,7 +154,7 @@ def test_frames_edited_inside_a_block_whose_seal_was_made_anew_are_found_by_the_
     raws: list[RawFrame] = []
     chains = [heading.chain]
     chain = heading.chain
-    for raw in iter(segment.read, None):
+    for raw in frames_in(segment):
         raws.append(raw)
         chain = chain_after(raw, chain)
         chains.append(chain)
@@ -174,9 +174,8 @@ def forged_frames(run: Path, *bodies: bytes, **heading_fields: object) -> None:
     write(run, [], sealing=Sealing.NEVER)
     (path,) = segment_paths(run)
     segment = open_segment(listing(path.parent).segments[0])
-    heading, first = segment.heading, segment.read()
+    heading, (first,) = segment.heading, segment.read()
     segment.close()
-    assert first is not None
     path.unlink()
     writer = LiveWriter(path.parent, replace(heading, **heading_fields), Disk())
     writer.append_raw(first)
@@ -267,7 +266,7 @@ def test_a_segment_that_is_sealed_between_a_look_and_a_read_is_read_sealed(tmp_p
     seal(listed, Disk())
     segment = open_segment(listed)
     assert segment.heading.seq_first == 1
-    assert len(list(iter(segment.read, None))) == len(written)
+    assert len(frames_in(segment)) == len(written)
     segment.close()
 
 

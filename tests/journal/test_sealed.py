@@ -33,7 +33,7 @@ from radixledger.journal.units import Seq
 from radixledger.journal.writer import Policy, Sealing
 
 from .events_sample import events
-from .written import RANK, append, new_writer, only_segment, read, some_commands, write
+from .written import RANK, append, frames_in, new_writer, only_segment, read, some_commands, write
 
 CHAIN, NEXT_CHAIN = b"before before be", b"after after afte"
 
@@ -294,14 +294,14 @@ def test_both_forms_answer_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     live = open_segment(listing(rank_folder(tmp_path, RANK)).segments[0])
     sealed = open_segment(seal(listing(rank_folder(tmp_path, RANK)).segments[0], Disk()))
     assert sealed.heading == live.heading
-    frames = list(iter(live.read, None))
-    assert list(iter(sealed.read, None)) == frames
+    frames = frames_in(live)
+    assert frames_in(sealed) == frames
     assert (sealed.seq_next, sealed.chain) == (live.seq_next, live.chain)
     for seq in range(frames[-1].seq_next + 3):
         for each in (live, sealed):
             each.seek(Seq(seq))
-        assert live.read() == sealed.read()
         assert live.seq_next == sealed.seq_next
+        assert frames_in(live) == frames_in(sealed)
     for time_ns in range(0, frames[-1].time_ns + 999, 500):
         assert live.find_time(time_ns) == sealed.find_time(time_ns)
     live.close()

@@ -9,8 +9,9 @@ from typing import Any
 from radixledger.journal.disk import Disk
 from radixledger.journal.events import AnyEvent
 from radixledger.journal.folder import listing, rank_folder
-from radixledger.journal.frame import Frame
+from radixledger.journal.frame import Frame, RawFrame
 from radixledger.journal.reader import JournalReader
+from radixledger.journal.segment import Segment
 from radixledger.journal.units import Rank
 from radixledger.journal.writer import JournalWriter, Sealing
 
@@ -84,6 +85,11 @@ def only_segment(run: Path) -> Path:
     """The file of the one segment that there is."""
     (path,) = segment_paths(run)
     return path
+
+
+def frames_in(segment: Segment) -> list[RawFrame]:
+    """The frames from where a segment stands to its end."""
+    return [raw for batch in iter(segment.read, []) for raw in batch]
 
 
 class BrokenDisk(Disk):
