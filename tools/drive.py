@@ -123,13 +123,28 @@ def drive_rank(
 @click.option("--full-pages", default=4096, show_default=True, help="FULL pages of each rank.")
 @click.option("--swa-pages", type=int, help="SWA pages of each rank.  [default: by the sizing rule]")
 @click.option(
-    "--chunked-prefill-size", type=click.IntRange(min=1), "chunk", default=2048, show_default=True, help="Prompt tokens of one step."
+    "--chunked-prefill-size",
+    "chunk",
+    type=click.IntRange(min=1),
+    default=2048,
+    show_default=True,
+    help="Prompt tokens of one step.",
 )
 @click.option(
-    "--max-running-requests", type=click.IntRange(min=1), "running", default=32, show_default=True, help="Live requests of each rank."
+    "--max-running-requests",
+    "running",
+    type=click.IntRange(min=1),
+    default=32,
+    show_default=True,
+    help="Live requests of each rank.",
 )
 @click.option(
-    "--dp-size", type=click.IntRange(min=1), "ranks", default=1, show_default=True, help="Ranks; request i goes to rank i modulo this."
+    "--dp-size",
+    "ranks",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Ranks; request i goes to rank i modulo this.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many requests of the trace.")
 @click.option(
@@ -199,7 +214,11 @@ def _swa_pages_by_rule(window: int, page_size: int, running: int, chunk: int) ->
     if min(window, page_size) < 1:
         return 1
     pages = swa_pages_for(
-        window_tokens=window, page_size=page_size, running=running, chunk_tokens=chunk, kept_prefixes=4 * running
+        window_tokens=window,
+        page_size=page_size,
+        running=running,
+        chunk_tokens=chunk,
+        kept_prefixes=4 * running,
     )
     remark(f"{pages} SWA pages of {page_size} tokens by the sizing rule: --swa-pages sets another number")
     return pages
