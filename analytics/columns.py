@@ -54,8 +54,7 @@ def columns(frames: Sequence[Frame]) -> dict[str, Columns]:
         return {}
     batch = flatten(frames)
     tables = {"events": {name: getattr(batch, name) for name in ARRAYS["events"]}}
-    for name, rows in page_columns(batch).items():
-        tables[name] = _with_spine(batch, name, rows)
+    tables |= page_columns(batch)
     for name, (read, kinds) in _READERS.items():
         rows = _rows_end_to_end([read(group) for kind in kinds if (group := batch.group(kind))])
         if rows and len(rows["at"]):

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from radixledger.analytics.batch import NONE, Array, Batch, Columns, Group, Packed
+from radixledger.analytics.tables import ARRAYS
 from radixledger.journal.accounts import FREE, PENDING, Kind, Pool, request_account
 from radixledger.journal.events import (
     Allocated,
@@ -31,23 +32,32 @@ from radixledger.journal.events import (
 from radixledger.journal.units import UNBOUND
 
 
+class Lots(NamedTuple):
+    """Pages that belong together, one lot after the other: `at` is the place of a lot's event in the batch.
+
+    `after` is how many pages of that pool the event has named in earlier lots.
+    """
+
+    at: Array
+    counts: Array
+    after: Array
+
+
 class Moved(NamedTuple):
-    """Rows of `pages`: all arrays have one value a row but `pool`; giver and taker are account codes."""
+    """Lots of pages that moved: giver and taker are one account code a lot, pages and partners one a page."""
 
     pool: Pool
-    at: Array
-    place: Array
-    page: Array
+    lots: Lots
     giver: Array
     taker: Array
+    page: Array
     partner: Array
 
 
 class Mapped(NamedTuple):
-    """Rows of `mappings`: FULL page `full` is mapped to `swa` from now on, or to nothing where that is NONE."""
+    """Lots of FULL pages that are mapped to `swa` from now on, or to nothing where that is NONE."""
 
-    at: Array
-    place: Array
+    lots: Lots
     full: Array
     swa: Array
 
@@ -57,7 +67,7 @@ Account: TypeAlias = Array | int
 
 
 def page_columns(batch: Batch) -> dict[str, Columns]:
-    """The rows of `pages` and `mappings`, each with `at`, the place of its event in the batch."""
+    """The arrays of the tables `pages` and `mappings`, where the batch has rows for them."""
     moved: list[Moved] = []
     mapped: list[Mapped] = []
     for kind, read in _READERS.items():
@@ -67,33 +77,51 @@ def page_columns(batch: Batch) -> dict[str, Columns]:
                 moved.append(rows)
             else:
                 mapped.append(rows)
-    tables = {}
-    if moved:
-        tables["pages"] = _pages(moved)
-    if mapped:
-        tables["mappings"] = {
-            "at": np.concatenate([rows.at for rows in mapped]),
-            "place": np.concatenate([rows.place for rows in mapped]),
-            "full_page": np.concatenate([rows.full for rows in mapped]),
-            "swa_page": np.concatenate([rows.swa for rows in mapped]),
-        }
-    return tables
+    tables = {"pages": _pages(batch, moved), "mappings": _mappings(batch, mapped)}
+    return {name: rows for name, rows in tables.items() if len(rows["seq"])}
 
 
-def _pages(moved: list[Moved]) -> Columns:
-    giver = np.concatenate([rows.giver for rows in moved])
-    taker = np.concatenate([rows.taker for rows in moved])
-    return {
-        "at": np.concatenate([rows.at for rows in moved]),
-        "pool": np.concatenate([np.broadcast_to(np.uint8(rows.pool), rows.at.shape) for rows in moved]),
-        "place": np.concatenate([rows.place for rows in moved]),
-        "page": np.concatenate([rows.page for rows in moved]),
+def _pages(batch: Batch, moved: list[Moved]) -> Columns:
+    lots = _end_to_end([rows.lots for rows in moved])
+    pools = [np.full(len(rows.giver), rows.pool, np.uint8) for rows in moved]
+    giver, taker = _joined([rows.giver for rows in moved]), _joined([rows.taker for rows in moved])
+    of_lots = {
+        "pool": np.concatenate([np.zeros(0, np.uint8), *pools]),
         "from_kind": (giver & 7).astype(np.uint8),
         "from_holder": giver >> 3,
         "to_kind": (taker & 7).astype(np.uint8),
         "to_holder": taker >> 3,
-        "partner": np.concatenate([rows.partner for rows in moved]),
     }
+    return _told_by_their_events(batch, "pages", lots, of_lots) | {
+        "page": _joined([rows.page for rows in moved], np.int32),
+        "partner": _joined([rows.partner for rows in moved], np.int32),
+    }
+
+
+def _mappings(batch: Batch, mapped: list[Mapped]) -> Columns:
+    lots = _end_to_end([rows.lots for rows in mapped])
+    return _told_by_their_events(batch, "mappings", lots, {}) | {
+        "full_page": _joined([rows.full for rows in mapped], np.int32),
+        "swa_page": _joined([rows.swa for rows in mapped], np.int32),
+    }
+
+
+def _told_by_their_events(batch: Batch, table: str, lots: Lots, of_lots: Columns) -> Columns:
+    """One row a page: what its event has, what its lot has, and its place in the event."""
+    of_events = {name: getattr(batch, name)[lots.at] for name in ARRAYS[table] if name in Batch._fields}
+    rows = {name: np.repeat(array, lots.counts) for name, array in (of_events | of_lots).items()}
+    begin = np.cumsum(lots.counts) - lots.counts - lots.after
+    rows["place"] = (np.arange(int(lots.counts.sum())) - np.repeat(begin, lots.counts)).astype(np.int32)
+    return rows
+
+
+def _end_to_end(parts: list[Lots]) -> Lots:
+    return Lots(*(_joined([getattr(part, name) for part in parts]) for name in Lots._fields))
+
+
+def _joined(arrays: list[Array], dtype: type = np.int64) -> Array:
+    """Arrays under each other; none of them are an empty one."""
+    return np.concatenate([np.zeros(0, dtype), *arrays])
 
 
 def _of_request(request: Array) -> Array:
@@ -121,25 +149,27 @@ def _beside(mine: Packed, other: Packed) -> Array:
 def _moved(
     group: Group, pool: Pool, pages: Packed, giver: Account, taker: Account, partner: Array | None = None
 ) -> Moved:
+    """One lot an event."""
     return Moved(
         pool=pool,
-        at=pages.spread(group.at),
-        place=pages.places(),
+        lots=_lot_each(group, pages),
+        giver=_each(group, giver),
+        taker=_each(group, taker),
         page=pages.values,
-        giver=_per_row(pages, giver),
-        taker=_per_row(pages, taker),
         partner=_nothing(pages) if partner is None else partner,
     )
 
 
-def _per_row(pages: Packed, account: Account) -> Array:
-    if isinstance(account, int):
-        return np.broadcast_to(np.int64(account), pages.values.shape)
-    return pages.spread(account)
+def _lot_each(group: Group, pages: Packed, after: Array | None = None) -> Lots:
+    return Lots(group.at, pages.counts, np.zeros_like(pages.counts) if after is None else after)
+
+
+def _each(group: Group, account: Account) -> Array:
+    return np.full(len(group.at), account, np.int64) if isinstance(account, int) else account
 
 
 def _nothing(pages: Packed) -> Array:
-    return np.broadcast_to(np.int32(NONE), pages.values.shape)
+    return np.full(len(pages.values), NONE, np.int32)
 
 
 def _both(group: Group, full: Packed, swa: Packed, giver: Account, taker: Account) -> Rows:
@@ -147,14 +177,14 @@ def _both(group: Group, full: Packed, swa: Packed, giver: Account, taker: Accoun
     yield _moved(group, Pool.SWA, swa, giver, taker, _beside(swa, full))
 
 
-def _set(group: Group, full: Packed, swa: Packed, after: Array | int = 0) -> Mapped:
+def _set(group: Group, full: Packed, swa: Packed, after: Array | None = None) -> Mapped:
     """The FULL pages are mapped to `swa`; more SWA than FULL pages is no mapping anybody can read."""
     group.demand(swa.counts <= full.counts, "it has more SWA pages than FULL pages to map to them")
-    return Mapped(swa.spread(group.at), swa.places() + after, _beside(swa, full), swa.values)
+    return Mapped(_lot_each(group, swa, after), _beside(swa, full), swa.values)
 
 
 def _cleared(group: Group, full: Packed) -> Mapped:
-    return Mapped(full.spread(group.at), full.places(), full.values, _nothing(full))
+    return Mapped(_lot_each(group, full), full.values, _nothing(full))
 
 
 def _allocated(group: Group) -> Rows:
@@ -170,10 +200,20 @@ def _extended(group: Group) -> Rows:
     group.demand(counts.sums() == full.counts, "the counts do not add up to its FULL pages")
     group.demand(full.counts == swa.counts, "it has not as many SWA pages as FULL pages")
     group.demand(_all_positive(counts), "a count is negative")
-    taker = _of_request(np.repeat(takers.values, counts.values))
-    for pool, mine, other in ((Pool.FULL, full, swa), (Pool.SWA, swa, full)):
-        yield _moved(group, pool, mine, FREE, FREE, other.values)._replace(taker=taker)
+    lots = Lots(takers.spread(group.at), counts.values.astype(np.int64), _taken_before(counts))
+    giver, taker = np.full(len(takers.values), FREE, np.int64), _of_request(takers.values)
+    yield Moved(Pool.FULL, lots, giver, taker, full.values, swa.values)
+    yield Moved(Pool.SWA, lots, giver, taker, swa.values, full.values)
     yield _set(group, full, swa)
+
+
+def _taken_before(counts: Packed) -> Array:
+    """For each taker of a step how many pages the takers before it took."""
+    taken = np.cumsum(counts.values, dtype=np.int64) - counts.values
+    firsts = np.cumsum(counts.counts) - counts.counts
+    begin = np.append(taken, 0)[firsts]
+    before: Array = taken - counts.spread(begin)
+    return before
 
 
 def _all_positive(counts: Packed) -> Array:
@@ -225,7 +265,7 @@ def _healed_by_transfer(group: Group) -> Rows:
     yield _moved(group, Pool.SWA, swa, giver, node, _beside(swa, old))
     yield _moved(group, Pool.FULL, fresh, giver, group.ints("to"))
     yield _cleared(group, fresh)
-    yield _set(group, old, swa, after=swa.spread(fresh.counts).astype(np.int32))
+    yield _set(group, old, swa, after=fresh.counts)
 
 
 def _healed_by_replacement(group: Group) -> Rows:
@@ -234,7 +274,7 @@ def _healed_by_replacement(group: Group) -> Rows:
     yield _moved(group, Pool.SWA, swa, giver, node, _beside(swa, fresh))
     yield _moved(group, Pool.FULL, old, node, group.ints("to"))
     taken = _moved(group, Pool.FULL, fresh, giver, node, _beside(fresh, swa))
-    yield taken._replace(place=taken.place + fresh.spread(old.counts).astype(np.int32))
+    yield taken._replace(lots=_lot_each(group, fresh, after=old.counts))
 
 
 def _freed(group: Group) -> Rows:
@@ -260,7 +300,7 @@ def _remapped(group: Group) -> Rows:
     source, target, swa = group.packed("source"), group.packed("target"), group.packed("swa")
     yield _moved(group, Pool.SWA, swa, group.ints("giver"), group.ints("taker"), _beside(swa, target))
     yield _cleared(group, source)
-    yield _set(group, target, swa, after=swa.spread(source.counts).astype(np.int32))
+    yield _set(group, target, swa, after=source.counts)
 
 
 _READERS: dict[type[Event], Callable[[Group], Rows]] = {
