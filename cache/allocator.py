@@ -21,7 +21,7 @@ from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import Kind
 from radixledger.journal.events import Opened
 from radixledger.journal.moves import pages_of
-from radixledger.journal.units import Pages
+from radixledger.journal.units import FIRST, Pages
 
 _NO_SLOTS = np.zeros(0, np.int32)
 
@@ -64,6 +64,7 @@ class SWATokenToKVPoolAllocator:
             self._check_journals(opened, journals)
             opened = [journal.opened for journal in journals]
         self.ranks = self._built(opened)
+        self._begun = [rank.state.seq for rank in self.ranks]
 
     def _check_journals(self, opened: list[Opened], journals: Sequence[Recorder]) -> None:
         if len(journals) != len(opened):
@@ -85,7 +86,7 @@ class SWATokenToKVPoolAllocator:
                 KeptEvents(each, journal) for each, journal in zip(opened, journals, strict=True)
             ]
         return [
-            FaceRank(each, journal, strict=self._strict)
+            FaceRank(each, journal, strict=self._strict, seq=getattr(journal, "last_seq", FIRST))
             for each, journal in zip(opened, journals, strict=True)
         ]
 
@@ -96,7 +97,7 @@ class SWATokenToKVPoolAllocator:
 
         Raises BadConfig if journals were opened for another cache, Busy if a rank was used before.
         """
-        if any(rank.state.seq != 1 for rank in self.ranks):
+        if [rank.state.seq for rank in self.ranks] != self._begun:
             raise Busy("slots were handed out before the cache was built over the allocator")
         opened = opened_ranks(
             self.size_full, self.size_swa, self.page_size, self.dp_size,
@@ -106,6 +107,11 @@ class SWATokenToKVPoolAllocator:
             _check_settled(opened[0], self._journals[0].opened)
             opened = [journal.opened for journal in self._journals]
         self.ranks = self._built(opened, keep_events=keep_events)
+
+    def close(self, reason: str = "") -> None:
+        """Write the clean end of every rank's journal and let it go."""
+        for rank in self.ranks:
+            rank.close(reason)
 
     def take_events(self) -> list[TakenEvent]:
         """The events of all ranks since the last call, in the order of ranks; empty unless they are kept."""

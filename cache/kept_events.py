@@ -6,7 +6,7 @@ Rule: only what a whole command decided is handed on, and only once.
 from radixledger.cache.prefix_cache import TakenEvent
 from radixledger.cache.rank import Recorder
 from radixledger.journal.events import AnyEvent, Opened
-from radixledger.journal.units import Seq
+from radixledger.journal.units import FIRST, Seq
 
 
 class KeptEvents:
@@ -15,9 +15,14 @@ class KeptEvents:
     def __init__(self, opened: Opened, journal: Recorder | None) -> None:
         self.opened = opened
         self._journal = journal
-        self._seq = 1
+        self._seq: int = getattr(journal, "last_seq", FIRST)
         self._whole: list[AnyEvent] = [opened]
         self._command: list[AnyEvent] = []
+
+    @property
+    def last_seq(self) -> Seq:
+        """The number of the last event that is a fact."""
+        return Seq(self._seq + len(self._whole) - 1)
 
     def append(self, event: AnyEvent, /) -> None:
         """Take one event into the command being decided."""

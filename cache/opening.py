@@ -19,10 +19,12 @@ def opened_ranks(
     rows: int = 1,
     max_context_len: int = 1,
     run: str = "",
+    redaction: str = "hashed",
 ) -> list[Opened]:
     """One `Opened` per rank of `dp_size`, for pools of `size` and `size_swa` slots over all ranks together.
 
-    rows, max_context_len: as `ReqToTokenPool` has them. Journals that are opened with these events can be handed to
+    rows, max_context_len: as `ReqToTokenPool` has them. redaction: `hashed`, or `plain` for owners who want token ids
+    in their journals. Journals that are opened with these events can be handed to
     `SWATokenToKVPoolAllocator`. Raises ValueError for sizes that make no page.
     """
     for name, value in (("page_size", page_size), ("dp_size", dp_size)):
@@ -51,7 +53,7 @@ def opened_ranks(
             config=config,
             window_need=TokenCount(sliding_window_size),
             stride=4 * page_size,
-            redaction="plain",
+            redaction=redaction,
         )
         for rank in range(dp_size)
     ]

@@ -6,7 +6,7 @@ owner, and a write over pages that would be lost is refused.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,14 @@ from radixledger.cache.face_rank import FaceRank, as_slots, rank_of
 from radixledger.cache.prefix_cache import Req, Slots
 from radixledger.cache.refusals import Busy, Refusal
 from radixledger.journal.units import Pages
+
+
+class Run(NamedTuple):
+    """Slots of one row, with the position of each."""
+
+    row: int
+    positions: NDArray[np.int64]
+    slots: NDArray[np.int64]
 
 
 class ReqToTokenPool:
@@ -82,55 +90,54 @@ class ReqToTokenPool:
         The first write of a request seats it. Raises Refusal if pages would be lost or are somebody else's,
         ValueError if the slots do not lie in pages as positions do.
         """
-        slots = as_slots(values)
-        rows, positions = self._places(indices, slots.size)
-        if not slots.size:
-            return
+        runs = self._runs(indices, as_slots(values))
         if self._ranks:
-            for number, here in enumerate(self._ranks):
-                mine = [self._rank_number(int(row)) == number for row in rows]
-                if any(mine):
-                    here.write(self._written(here, rows[mine], positions[mine], slots[mine]))
-        self.req_to_token[rows, positions] = slots
+            told = [(rank_of(self._ranks, self._request_in(run.row).dp_rank), run) for run in runs]
+            for rank in self._ranks:
+                mine = [run for here, run in told if here is rank]
+                if mine:
+                    rank.write([self._written(rank, run) for run in mine])
+                    self._stand(mine)
+        else:
+            self._stand(runs)
 
-    def _places(self, indices: tuple[Any, Any], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The row and the position of each slot, int64 [n]."""
+    def _runs(self, indices: tuple[Any, Any], slots: NDArray[np.int64]) -> list[Run]:
+        """What is written, row by row, by rising position."""
         row, where = indices
         if isinstance(where, slice):
             start = where.start or 0
             stop = self.max_context_len if where.stop is None else where.stop
             if where.step not in (None, 1) or not 0 <= start <= stop:
                 raise ValueError(f"a row is written in one run of positions, not {where}")
-            positions = np.arange(start, stop)
-            rows = np.full(positions.size, int(row))
+            runs = [Run(int(row), np.arange(start, stop), slots)] if stop > start else []
+            count = stop - start
         else:
             rows, positions = np.atleast_1d(row).astype(np.int64), np.atleast_1d(where).astype(np.int64)
-        if not rows.size == positions.size == count:
-            raise ValueError(f"{count} slots were given for {rows.size} rows and {positions.size} positions")
-        if count and not 0 <= int(positions.min()) <= int(positions.max()) < self.max_context_len:
-            raise ValueError(
-                f"positions reach from {positions.min()} to {positions.max()}; a row has {self.max_context_len}"
-            )
-        return rows, positions
+            count = rows.size if rows.size == positions.size else -1
+            runs = _by_row(rows, positions, slots) if count == slots.size else []
+        if count != slots.size:
+            raise ValueError(f"{slots.size} slots were given for other rows and positions: {indices}")
+        for run in runs:
+            if not 0 <= int(run.positions[0]) <= int(run.positions[-1]) < self.max_context_len:
+                reach = f"{run.positions[0]} to {run.positions[-1]}"
+                raise ValueError(f"positions reach from {reach}; a row has {self.max_context_len}")
+        return runs
 
-    def _rank_number(self, row: int) -> int:
+    def _request_in(self, row: int) -> Req:
         req = self._requests.get(row)
         if req is None:
             raise Refusal(f"row {row} was not handed out")
-        return rank_of(self._ranks, req.dp_rank).dp_rank
+        return req
 
-    def _written(
-        self, rank: FaceRank, rows: NDArray[np.int64], positions: NDArray[np.int64], slots: NDArray[np.int64]
-    ) -> list[Written]:
-        """One run of positions per row, with the pages that they touch."""
-        written = []
-        for row in dict.fromkeys(rows.tolist()):
-            mine = np.flatnonzero(rows == row)
-            mine = mine[np.argsort(positions[mine], kind="stable")]
-            start, stop = int(positions[mine[0]]), int(positions[mine[-1]]) + 1
-            pages = _pages_of_run(start, stop, positions[mine], slots[mine], rank.state.page_size)
-            written.append(Written(rank.seated(self._requests[row]), start, stop, pages))
-        return written
+    def _written(self, rank: FaceRank, run: Run) -> Written:
+        """A run as its rank is told it, with the pages that it touches."""
+        pages = _pages_of_run(run, rank.state.page_size)
+        number = rank.seated(self._request_in(run.row))
+        return Written(number, int(run.positions[0]), int(run.positions[-1]) + 1, pages)
+
+    def _stand(self, runs: Sequence[Run]) -> None:
+        for run in runs:
+            self.req_to_token[run.row, run.positions] = run.slots
 
     def show(self, req: Req, start: int, slots: Slots) -> None:
         """The row of a request names these slots from position `start` on: the tree's, in place of its own (R149)."""
@@ -143,10 +150,18 @@ class ReqToTokenPool:
             self.req_to_token[req.req_pool_idx] = 0
 
 
-def _pages_of_run(
-    start: int, stop: int, positions: NDArray[np.int64], slots: NDArray[np.int64], page_size: int
-) -> Pages:
-    """The FULL page of each page position in [start, stop); raises ValueError if slots are strewn otherwise."""
+def _by_row(rows: NDArray[np.int64], positions: NDArray[np.int64], slots: NDArray[np.int64]) -> list[Run]:
+    order = np.lexsort((positions, rows))
+    edges = np.flatnonzero(np.diff(rows[order])) + 1
+    return [
+        Run(int(rows[part[0]]), positions[part], slots[part]) for part in np.split(order, edges) if part.size
+    ]
+
+
+def _pages_of_run(run: Run, page_size: int) -> Pages:
+    """The FULL page of each page position of a run; raises ValueError if slots are strewn otherwise."""
+    positions, slots = run.positions, run.slots
+    start, stop = int(positions[0]), int(positions[-1]) + 1
     pages, places = slots // page_size, positions // page_size
     first = np.searchsorted(places, np.arange(places[0], places[-1] + 1))
     whole = positions.size == stop - start and (positions == np.arange(start, stop)).all()

@@ -6,7 +6,7 @@ import pytest
 
 from radixledger.cache.allocator import SWATokenToKVPoolAllocator
 from radixledger.cache.refusals import ForeignFree, LawBroken, RankPoisoned, Refusal
-from radixledger.journal.events import Allocated, Bound, Refused
+from radixledger.journal.events import Allocated, Bound, Refused, Violated
 
 from .server import Server, every_page_is_named_once, text
 from .test_allocator import PAGE_SIZES, free_sizes, mapped
@@ -226,4 +226,18 @@ def test_a_free_by_somebody_else_than_the_named_giver_is_a_foreign_free(page_siz
             free(row)
     server.allocator.free(row[page_size:], giver=mine)
     assert server.rank().state.rows.length[mine.row] == page_size
+    assert every_page_is_named_once(server.rank())
+
+
+@paged
+def test_a_server_that_goes_on_is_told_of_a_foreign_free_and_nothing_moves(page_size: int) -> None:
+    """R28: without `strict` the illegal pages are recorded and skipped, the rest of the call goes on."""
+    server = Server(page_size, strict=False)
+    req, other = server.start(text("a", 0, 2 * page_size)), server.start(text("b", 0, 2 * page_size))
+    row, mine = server.pool.read(other.row, 2 * page_size), server.pool.read(req.row, 2 * page_size)
+    server.allocator.free([*row.tolist(), *mine[page_size:].tolist()], giver=req)
+    violated = server.journal.of(Violated)[0]
+    assert (violated.law, len(violated.pages)) == ("foreign_free", 8)
+    assert server.rank().state.rows.length[other.row] == 2 * page_size
+    assert server.rank().state.rows.length[req.row] == page_size
     assert every_page_is_named_once(server.rank())
