@@ -14,7 +14,7 @@ from radixledger.journal.events import Bound
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
 from radixledger.journal.writer import JournalWriter
-from radixledger.replay.blame import story
+from radixledger.replay.blame import LifeStep, story
 from radixledger.replay.verify import verify_rank
 
 from .server import BOTH, Server, text
@@ -88,17 +88,21 @@ def test_a_run_goes_on_behind_the_faces_where_it_ended(tmp_path: Path) -> None:
         assert (report.unreadable, report.findings) == ("", [])
 
 
+def steps(run: Path, pool: Pool, page: int) -> list[LifeStep]:
+    return list(story(JournalReader(run, Rank(0)).frames(), pool, page))
+
+
 @pytest.mark.parametrize("pool", [Pool.FULL, Pool.SWA])
 def test_a_page_that_a_server_was_given_has_a_life_that_can_be_told(tmp_path: Path, pool: Pool) -> None:
     """J16: handed out, written into a row, and so on, each with its request."""
     run = tmp_path / "run"
     server = journaled(run)
-    for _ in range(3):
-        serve(server)
+    serve(server)
     server.allocator.close()
-    told = list(story(JournalReader(run, Rank(0)).frames(), pool, 1))
+    told = steps(run, pool, 1)
     assert [step.event for step in told[:3]] == ["Allocated", "Bound", "Transferred"]
     assert [describe(step.taker) for step in told[:2]] == ["request(unbound)", "request(8)"]
     assert [step.rid for step in told[1:3]] == ["r1", "r1"]
     assert [step.wrong for step in told] == [""] * len(told)
-    assert max(step.life for step in told) > 1
+    lives = [max(step.life for step in steps(run, pool, page)) for page in range(1, 11)]
+    assert max(lives) > 1
