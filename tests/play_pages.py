@@ -232,10 +232,11 @@ def some_pages(player: Player, chance: Chance) -> tuple[list[int], int | None]:
     """FULL pages to give up, and who says so: mostly nobody's pages; rarely others', twice, or none at all."""
     pages = some(chance, unbound(player), 3)
     giver = one_of(chance, (None, None, NOBODYS))
-    if rarely(chance, 20):
+    if rarely(chance, 30):
         kind = chance.number(0, 3)
         if kind == 0:
-            pages = [*pages, chance.number(1, player.shape.full)]
+            rows = [page for guest in player.sides.model.guests.values() for page in guest.row]
+            pages = [*pages, one_of(chance, [*rows, chance.number(1, player.shape.full)])]
         elif kind == 1:
             pages = [*pages, *pages[:1]]
         elif kind == 2:

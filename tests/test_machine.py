@@ -108,7 +108,7 @@ def test_settings_cover_the_windows_that_formulas_get_wrong() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(2, 42))
+@pytest.mark.parametrize("seed", range(2, 18))
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_very_long_play(name: str, seed: int) -> None:
     by_seed(SETTINGS[name], seed, 4000)
