@@ -98,6 +98,7 @@ def test_a_page_that_a_server_was_given_has_a_life_that_can_be_told(tmp_path: Pa
     run = tmp_path / "run"
     server = journaled(run)
     serve(server)
+    serve(server)
     server.allocator.close()
     told = steps(run, pool, 1)
     assert [step.event for step in told[:3]] == ["Allocated", "Bound", "Transferred"]
