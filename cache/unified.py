@@ -49,7 +49,8 @@ class UnifiedRadixCache(BasePrefixCache):
     """FULL and SWA in one tree per rank, over the ranks of an allocator and the rows of a pool.
 
     component_init_params names the window. disable: nothing is cached or matched, requests own all of their rows.
-    enable_kv_cache_events: `take_events` hands out what the ranks record. Raises BadConfig, before anything is
+    enable_kv_cache_events: `take_events` hands out what the ranks record. The shapes of device arrays, from
+    kv_head_num to dtype, are the pool's business: they are taken and not looked at. Raises BadConfig, before anything is
     touched, for whatever is not served (R10, R11, R14, R56-R58).
     """
 
@@ -66,6 +67,11 @@ class UnifiedRadixCache(BasePrefixCache):
         component_init_params: CacheInitParams | None = None,
         *,
         enable_kv_cache_events: bool = False,
+        kv_head_num: int = 32,
+        head_dim: int = 128,
+        layer_num: int = 32,
+        max_seq_len: int = 4096,
+        dtype: object = None,
     ) -> None:
         window = checked_window(
             component_init_params,
