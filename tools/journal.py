@@ -38,42 +38,31 @@ TYPES: list[str] = sorted(kind.__name__ for kind in get_args(AnyEvent))
 FOLLOW_EVERY_S = 0.2
 
 
-class Time(click.ParamType[int]):
-    """A frame's time: ISO 8601 (UTC where no zone is said), or `12.5s` of a run in virtual time; in ns."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Nanoseconds, as frames count them."""
-        if isinstance(value, int):
-            return value
-        text = str(value)
-        try:
-            if text.endswith("s"):
-                return round(float(text[:-1]) * 1e9)
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            self.fail(
-                f"{text!r} is neither a time like 2026-05-01T12:00:00 nor seconds like 12.5s", param, ctx
-            )
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return round(moment.timestamp() * 1e6) * 1000
+def _time_ns(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+    """A frame's time in ns: ISO 8601 (UTC where no zone is said), or `12.5s` of a run in virtual time."""
+    if text is None:
+        return None
+    try:
+        if text.endswith("s"):
+            return round(float(text[:-1]) * 1e9)
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is neither a time like 2026-05-01T12:00:00 nor seconds like 12.5s"
+        ) from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1e6) * 1000
 
 
-class EventName(click.ParamType[str]):
-    """The name of an event, in whatever case."""
-
-    name = "name"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name as the vocabulary spells it."""
-        names = {name.lower(): name for name in TYPES}
-        found = names.get(str(value).lower())
-        if found is None:
-            close = [names[each] for each in get_close_matches(str(value).lower(), names)]
+def _event_names(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> list[str]:
+    """Names of events as the vocabulary spells them, from whatever case they were given in."""
+    names = {name.lower(): name for name in TYPES}
+    for word in words:
+        if word.lower() not in names:
+            close = [names[each] for each in get_close_matches(word.lower(), names)]
             hint = f"did you mean {' or '.join(close)}?" if close else f"events are: {', '.join(TYPES)}"
-            self.fail(f"no event is called {value!r}; {hint}", param, ctx)
-        return found
+            raise click.BadParameter(f"no event is called {word!r}; {hint}")
+    return [names[word.lower()] for word in words]
 
 
 run_argument = click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
@@ -103,12 +92,16 @@ def command() -> None:
 @click.option("--from", "from_seq", type=click.IntRange(min=1), help="Begin at this event.")
 @click.option("--to", "to_seq", type=click.IntRange(min=1), help="End with this event.")
 @click.option(
-    "--since", type=Time(), help="Begin at the first frame of this time, e.g. 2026-05-01T12:00 or 12.5s."
+    "--since",
+    metavar="TIME",
+    callback=_time_ns,
+    help="Begin at the first frame of this time, e.g. 2026-05-01T12:00 or 12.5s.",
 )
 @click.option(
     "--type",
     "types",
-    type=EventName(),
+    metavar="NAME",
+    callback=_event_names,
     multiple=True,
     help="Only events of this type, e.g. Freed; may be given again.",
 )
@@ -121,7 +114,7 @@ def cat(
     from_seq: int | None,
     to_seq: int | None,
     since: int | None,
-    types: tuple[str, ...],
+    types: list[str],
     *,
     as_lines: bool,
     salvage: bool,

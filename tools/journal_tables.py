@@ -111,10 +111,7 @@ def print_recovered(done: Sequence[Recovered]) -> None:
     """What was copied and lost, rank by rank."""
     print_table(
         ("rank", "events", "lost", "segments", "snapshots", "folder"),
-        [
-            (each.rank, each.events, each.lost, each.segments, each.snapshots, each.folder)
-            for each in done
-        ],
+        [(each.rank, each.events, each.lost, each.segments, each.snapshots, each.folder) for each in done],
     )
     for each in done:
         for notice in each.notices:
