@@ -13,11 +13,12 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from radixledger.cache import decide_pages, decide_requests, decide_unified
+from radixledger.cache import decide_eviction, decide_pages, decide_requests, decide_unified
 from radixledger.cache.config import checked
+from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_pages import Decision, T
 from radixledger.cache.decide_requests import Admission
-from radixledger.cache.decide_unified import Gain, Hit, Inserted, Slice
+from radixledger.cache.decide_unified import Hit, Inserted, Slice
 from radixledger.cache.digest import digest
 from radixledger.cache.evolve import EVOLVE, begin
 from radixledger.cache.image import image
@@ -148,11 +149,11 @@ class RankCache:
 
     def evict(self, full_pages: int, swa_pages: int) -> Gain:
         """Ask the tree for free pages; the answer is what the pools gained."""
-        return self._run(decide_unified.evict(self.state, full_pages, swa_pages))
+        return self._run(decide_eviction.evict(self.state, full_pages, swa_pages))
 
     def flush(self) -> int:
         """Empty the tree of an idle rank; returns the number of nodes removed (R33, R177)."""
-        return self._run(decide_unified.flush(self.state))
+        return self._run(decide_eviction.flush(self.state))
 
     # -- requests --------------------------------------------------------------------------------------------
 

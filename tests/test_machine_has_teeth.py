@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from radixledger.cache import (
+    decide_eviction,
     decide_pages,
     decide_requests,
     decide_unified,
@@ -21,7 +22,7 @@ from radixledger.cache import (
     tree,
     window,
 )
-from radixledger.cache.decide_unified import Gain
+from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.eviction import oldest_leaf, oldest_window
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.refusals import LawBroken, RankPoisoned
@@ -113,7 +114,7 @@ def the_youngest_leaf_goes_first(patch: pytest.MonkeyPatch) -> None:
         ]
         return max(leaves, key=lambda node: node.tick) if oldest_leaf(state) else None
 
-    patch.setattr(decide_unified, "oldest_leaf", youngest)
+    patch.setattr(decide_eviction, "oldest_leaf", youngest)
 
 
 def a_locked_window_is_a_victim(patch: pytest.MonkeyPatch) -> None:
@@ -123,12 +124,12 @@ def a_locked_window_is_a_victim(patch: pytest.MonkeyPatch) -> None:
         live = [each for each in state.nodes.values() if each.swa]
         return min(live, key=lambda node: node.swa_tick) if live else oldest_window(state)
 
-    patch.setattr(decide_unified, "oldest_window", any_window)
+    patch.setattr(decide_eviction, "oldest_window", any_window)
 
 
 def an_eviction_tells_more_than_it_gained(patch: pytest.MonkeyPatch) -> None:
     """R105, R108, B11."""
-    patch.setattr(decide_unified, "Gain", lambda full, swa: Gain(full, swa + (full > 0)))
+    patch.setattr(decide_eviction, "Gain", lambda full, swa: Gain(full, swa + (full > 0)))
 
 
 def a_lock_ends_at_its_own_node(patch: pytest.MonkeyPatch) -> None:
@@ -173,7 +174,7 @@ def the_whole_path_is_refreshed(patch: pytest.MonkeyPatch) -> None:
 
 def pending_pages_are_handed_out(patch: pytest.MonkeyPatch) -> None:
     """R29, R43."""
-    for module in (decide_pages, decide_requests, decide_unified):
+    for module in (decide_pages, decide_requests, decide_unified, decide_eviction):
         patch.setattr(module, "destination", lambda _: FREE)
 
 

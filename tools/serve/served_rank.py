@@ -10,8 +10,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_requests import Admission
-from radixledger.cache.decide_unified import Gain, Hit
+from radixledger.cache.decide_unified import Hit
 from radixledger.cache.rank import RankCache
 from radixledger.cache.state import Node
 from radixledger.journal.units import TokenCount
