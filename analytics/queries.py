@@ -13,12 +13,15 @@ Rule: questions read tables and views, and change nothing.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 import duckdb
+
+SHARED = "unlawful_moves"
+"""The view behind the checks of ownership."""
 
 
 class QuestionError(Exception):
@@ -102,6 +105,26 @@ def ask(
         known = ", ".join(parameter.name for parameter in question.parameters) or "none"
         raise QuestionError(f"{question.name} has no parameter {', '.join(given)} (it has: {known})")
     return ask_sql(connection, question.query)
+
+
+def ask_checks(
+    connection: duckdb.DuckDBPyConnection, advance: Callable[[int], None] = lambda _: None
+) -> dict[str, Answer]:
+    """The answer of every check; what several of them ask of all page moves is worked out once.
+
+    `advance(1)` is called after each.
+    """
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE worked_out AS FROM {SHARED}")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {SHARED} AS FROM worked_out")
+    try:
+        answers = {}
+        for check in of_kind("check"):
+            answers[check.name] = ask(connection, check)
+            advance(1)
+        return answers
+    finally:
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {SHARED} AS {questions()[SHARED].query}")
+        connection.execute("DROP TABLE worked_out")
 
 
 def ask_sql(

@@ -15,7 +15,7 @@ import click
 import duckdb
 
 from radixledger.analytics.folder import is_folder, open_folder
-from radixledger.analytics.queries import Answer, Question, ask, ask_sql, find, of_kind, questions
+from radixledger.analytics.queries import Answer, Question, ask, ask_checks, ask_sql, find, of_kind, questions
 from radixledger.analytics.store import Database, open_database
 from radixledger.analytics.tables import TABLES, TITLES, described
 from radixledger.tools.console import (
@@ -28,6 +28,7 @@ from radixledger.tools.console import (
     json_flag,
     print_json,
     print_table,
+    progress,
 )
 from radixledger.tools.load import load_all, pairs, salvage_flag, told_plainly
 
@@ -128,7 +129,8 @@ def _answer(
 
 
 def _run_checks(connection: duckdb.DuckDBPyConnection, form: str) -> None:
-    answers = {check.name: ask(connection, check) for check in of_kind("check")}
+    with progress("check", len(of_kind("check"))) as advance:
+        answers = ask_checks(connection, advance)
     found = {name: answer for name, answer in answers.items() if answer.rows}
     if form == "json":
         checks = [{"name": name, "rows": _objects(answer)} for name, answer in answers.items()]

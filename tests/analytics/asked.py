@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from radixledger.analytics.load import load_frames
-from radixledger.analytics.queries import Answer, ask, ask_sql, find, of_kind
+from radixledger.analytics.queries import Answer, ask, ask_checks, ask_sql, find
 from radixledger.analytics.store import Database
 
 from .story import Story
@@ -30,9 +30,8 @@ def told(database: Database, query: str) -> list[dict[str, Any]]:
 
 def findings(*stories: Story) -> dict[str, list[dict[str, Any]]]:
     """The rows of every check that has any."""
-    connection = loaded(*stories).questioned()
-    rows = {check.name: _by_column(ask(connection, check)) for check in of_kind("check")}
-    return {name: found for name, found in rows.items() if found}
+    answers = ask_checks(loaded(*stories).questioned())
+    return {name: _by_column(answer) for name, answer in answers.items() if answer.rows}
 
 
 def only(found: Iterable[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:

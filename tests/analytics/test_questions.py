@@ -9,6 +9,7 @@ from radixledger.analytics.queries import (
     Parameter,
     QuestionError,
     ask,
+    ask_checks,
     ask_sql,
     find,
     of_kind,
@@ -20,7 +21,8 @@ from radixledger.analytics.store import Database
 from radixledger.analytics.tables import TABLES
 
 from .asked import loaded
-from .story import healthy
+from .faults import FAULTS
+from .story import Story, first_request, healthy
 
 FILE = """\
 -- Frees of one page: which they were.
@@ -113,6 +115,17 @@ def test_no_question_changes_anything() -> None:
         "SELECT table_name, estimated_size FROM duckdb_tables() ORDER BY ALL"
     ).fetchall()
     assert before == after
+
+
+def test_all_checks_at_once_answer_as_each_does_alone_and_leave_the_views_as_they_were() -> None:
+    story = Story()
+    first_request(story)
+    FAULTS["double_free"](story)
+    connection = loaded(story).questioned()
+    alone = {check.name: ask(connection, check) for check in of_kind("check")}
+    assert ask_checks(connection) == alone
+    assert {check.name: ask(connection, check) for check in of_kind("check")} == alone
+    assert connection.execute("SELECT * FROM duckdb_tables() WHERE temporary").fetchall() == []
 
 
 def test_numbers_without_a_word_are_null_or_unknown() -> None:
