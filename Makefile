@@ -41,7 +41,7 @@ setup: .venv/ready
 	echo "setup: done in $$(( $$(date +%s) - begun )) s"
 
 demo: setup
-	@$(BIN)/radixledger demo
+	@$(BIN)/radixledger demo --force
 
 # One step after the other, each with its name and its seconds; the first failure ends it.
 test: setup

@@ -37,6 +37,11 @@ class Subcommand(NamedTuple):
 
 
 COMMANDS: dict[str, Subcommand] = {
+    "demo": Subcommand(
+        "radixledger.tools.demo",
+        "command",
+        "Serve, verify, compare, ask in SQL and find a planted fault, all in about a minute.",
+    ),
     "journal": Subcommand(
         "radixledger.tools.journal",
         "command",

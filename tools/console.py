@@ -135,6 +135,17 @@ def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], N
             bar.stop()
 
 
+@contextmanager
+def waiting(label: str) -> Iterator[None]:
+    """A moving line on stderr for work that cannot tell how far it is; silent where nobody looks."""
+    console = stderr()
+    if not console.is_interactive:
+        yield
+        return
+    with console.status(Text(label)):
+        yield
+
+
 def count_text(number: int) -> str:
     """12345 as `12,345`."""
     return f"{number:,}"

@@ -53,10 +53,11 @@ class RankServer(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """One request's end: its place among the requests of the run, and its result."""
+    """One request's end: its place among the requests of the run, its result, and the virtual time it has then."""
 
     place: int
     result: Result
+    at_ms: int
 
 
 Placed = tuple[int, Request]
@@ -78,6 +79,8 @@ class Engine:
         self.steps = 0
         self.retractions = 0
         self._live: dict[str, Job] = {}
+        self._last_steps = [0] * len(ranks)
+        """The last step of each rank."""
 
     def serve(self, requests: Iterable[Placed], then: Then = nothing) -> Iterator[Outcome]:
         """Serve `(place, request)` pairs, each when its time has come; outcomes in the order in which they happen.
@@ -110,7 +113,7 @@ class Engine:
         if request.rid in self._live:
             never = f"request id {request.rid!r} is live already; it may be used again when that request has ended"
         if never is not None:
-            return Outcome(place, refused(request, never, dp_rank=rank))
+            return Outcome(place, refused(request, never, dp_rank=rank), self.clock.now_ms)
         job = Job(request, place=place, rank=rank)
         self._live[request.rid] = job
         self.ranks[rank].scheduler.submit(job)
@@ -129,14 +132,19 @@ class Engine:
     def step(self) -> list[Outcome]:
         """One step of every rank that has something to do."""
         self.steps += 1
-        ended = [job for server in self.ranks for job in self._step_rank(server)]
+        ended = [job for rank in range(len(self.ranks)) for job in self._step_rank(rank)]
         self.clock.now_ms += STEP_MS
         return [self._ended(job) for job in ended]
 
-    def _step_rank(self, server: RankServer) -> list[Job]:
-        works = server.scheduler.plan()
-        if not works:
+    def _step_rank(self, rank: int) -> list[Job]:
+        server = self.ranks[rank]
+        if not server.scheduler.busy:
             return []
+        if self._last_steps[rank] < self.steps - 1:
+            # It was idle while others stepped; its journal takes the number up, so that ranks align.
+            server.cache.commit(self.steps - 1)
+        self._last_steps[rank] = self.steps
+        works = server.scheduler.plan()
         next_ids = self._compute(server, works)
         ended = server.scheduler.settle(works, next_ids)
         if ended:
@@ -163,7 +171,7 @@ class Engine:
     def _ended(self, job: Job) -> Outcome:
         del self._live[job.request.rid]
         self.retractions += job.retractions
-        return Outcome(job.place, job.result())
+        return Outcome(job.place, job.result(), self.clock.now_ms)
 
 
 def _due(placed: Placed) -> tuple[int, int]:

@@ -262,7 +262,7 @@ def _outcomes(engine: Engine, lines: Sequence[Line], then: Then) -> Iterator[Out
     """What becomes of every line; bad ones first, for there is nothing to wait for."""
     for place, line in enumerate(lines):
         if isinstance(line, BadLine):
-            yield Outcome(place, refused(line, str(line)))
+            yield Outcome(place, refused(line, str(line)), 0)
     requests = [(place, line) for place, line in enumerate(lines) if isinstance(line, Request)]
     yield from engine.serve(requests, then)
 

@@ -24,7 +24,7 @@ TOKENS_MAX = (1 << 31) - 1
 _Count = Annotated[int, Meta(ge=1, le=TOKENS_MAX)]
 
 
-class Request(Struct, frozen=True, forbid_unknown_fields=True):
+class Request(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a caller asks for. Times are virtual milliseconds; a missing `dp_rank` means the least loaded."""
 
     rid: Annotated[str, Meta(min_length=1, max_length=256)]
@@ -79,6 +79,11 @@ def read_requests(lines: Iterable[bytes], bounds: Bounds) -> Iterator[Request | 
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _read(number, line, bounds)
+
+
+def encode_request(request: Request) -> bytes:
+    """One request as its line, with the line end; what has its default is left out."""
+    return msgspec.json.encode(request) + b"\n"
 
 
 def encode_result(result: Result) -> bytes:

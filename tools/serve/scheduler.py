@@ -118,6 +118,11 @@ class Scheduler:
         """Both by seniority."""
 
     @property
+    def busy(self) -> bool:
+        """Whether anybody is here."""
+        return bool(self.waiting or self.running)
+
+    @property
     def load(self) -> tuple[int, int]:
         """How busy the rank is: requests, then tokens that are still to be computed at most."""
         jobs = [*self.waiting, *self.running]

@@ -158,7 +158,7 @@ def test_an_outcome_may_lead_to_the_next_turn() -> None:
         said.append([*said[-1], *outcome.result.output_ids, *B[:4]])
         if len(said) > 3:
             return []
-        return [(outcome.place + 1, ask(f"turn-{len(said)}", said[-1], 5, at=house.engine.clock.now_ms + 2))]
+        return [(outcome.place + 1, ask(f"turn-{len(said)}", said[-1], 5, at=outcome.at_ms + 2))]
 
     outcomes = list(house.engine.serve([(0, ask("turn-1", said[0], 5))], then))
     assert [outcome.place for outcome in outcomes] == [0, 1, 2]
@@ -171,3 +171,19 @@ def test_nothing_but_refusals_takes_no_step() -> None:
     house = House(full_pages=4)
     (refused,) = house.serve(ask("a", A[:40], 3))
     assert (refused.finish_reason, house.engine.steps) == ("refused", 0)
+
+
+def test_a_rank_that_was_idle_takes_up_the_step_number_of_the_others() -> None:
+    house = House(ranks=2)
+    steps: list[int] = []
+    end_step = house.journals[1].end_step
+
+    def noted(step: int) -> None:
+        steps.append(step)
+        end_step(step)
+
+    house.journals[1].end_step = noted  # type: ignore[method-assign]
+    house.serve(ask("a", A[:5], 9, rank=0), ask("b", B[:5], 2, rank=1, at=4))
+    assert steps == [4, 5, 6, 6], (
+        "the step before, then its own; the last once more, before its result leaves"
+    )

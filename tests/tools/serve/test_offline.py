@@ -192,7 +192,7 @@ def test_results_leave_as_soon_as_those_before_them_have() -> None:
 
     def outcomes() -> Any:
         for place in (2, 0, 1, 3):
-            yield Outcome(place, results[place])
+            yield Outcome(place, results[place], 0)
             seen.append(list(left))
 
     left += (result.rid for result in in_order(outcomes()))

@@ -8,6 +8,7 @@ from radixledger.tools.serve.requests import (
     Bounds,
     Request,
     Result,
+    encode_request,
     encode_result,
     read_requests,
     refused,
@@ -86,6 +87,12 @@ def test_blank_lines_are_passed_over_but_counted() -> None:
 def test_a_request_computes_all_tokens_but_the_last_that_comes_out() -> None:
     assert Request("a", [1, 2, 3], 1).kv_tokens == 3
     assert Request("a", [1, 2, 3], 5).kv_tokens == 7
+
+
+def test_a_request_is_written_as_it_is_read() -> None:
+    requests = [Request("a", [1, 2], 3), Request("b", [7], 1, arrival_ms=9, dp_rank=0, abort_after=0)]
+    assert encode_request(requests[0]) == b'{"rid":"a","input_ids":[1,2],"max_new_tokens":3}\n'
+    assert read(*map(encode_request, requests)) == requests
 
 
 def test_a_result_is_one_line_with_the_fields_in_order_and_an_error_only_if_there_is_one() -> None:
