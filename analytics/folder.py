@@ -64,16 +64,17 @@ class Folder:
         seq = tables["events"]["seq"]
         part = self._staging / f"{seq[0]:020d}-{seq[-1]:020d}"
         part.mkdir()
-        key = {"run": run, "rank": rank}
         for name in TABLES:
             if name in tables:
                 self._connection.register("batch", tables[name])
-                query = f"SELECT $run AS run, $rank::INTEGER AS rank, {shown(name)} FROM batch"
-                self._write(part / f"{name}.parquet", query, key)
+                query = f"SELECT {_quoted(run)} AS run, {rank}::INTEGER AS rank, {shown(name)} FROM batch"
+                self._write(part / f"{name}.parquet", query)
             else:
-                self._write(part / f"{name}.parquet", f"FROM {name}", {})
+                self._write(part / f"{name}.parquet", f"FROM {name}")
         self._connection.register("batch", tables["events"])
-        self._write(part / "loads.parquet", LOADS, key)
+        self._connection.execute("TRUNCATE loads")
+        self._connection.execute(f"INSERT INTO loads {LOADS}", {"run": run, "rank": rank})
+        self._write(part / "loads.parquet", "FROM loads")
         place = self._place(run, rank)
         place.mkdir(parents=True, exist_ok=True)
         part.rename(place / part.name)
@@ -87,7 +88,7 @@ class Folder:
         for key, value in labels.items():
             self._connection.execute("DELETE FROM labels WHERE key = ?", [key])
             self._connection.execute("INSERT INTO labels VALUES (?, ?, ?)", [run, key, value])
-        self._write(self._staging / file.name, "FROM labels", {})
+        self._write(self._staging / file.name, "FROM labels")
         file.parent.mkdir(parents=True, exist_ok=True)
         (self._staging / file.name).replace(file)
 
@@ -103,8 +104,8 @@ class Folder:
     def _run_place(self, run: str) -> Path:
         return self._path / f"run={quote(run, safe='')}"
 
-    def _write(self, file: Path, query: str, values: Mapping[str, object]) -> None:
-        self._connection.execute(f"COPY ({query}) TO $file {_PARQUET}", {**values, "file": str(file)})
+    def _write(self, file: Path, query: str) -> None:
+        self._connection.execute(f"COPY ({query}) TO {_quoted(str(file))} {_PARQUET}")
 
 
 def is_folder(path: Path) -> bool:
@@ -142,8 +143,12 @@ def _views_of_files(path: Path) -> Iterator[str]:
 
 def _scan(pattern: Path) -> str:
     """The files of a pattern as a relation; run and rank are columns in them, whatever their folders say."""
-    quoted = str(pattern).replace("'", "''")
-    return f"read_parquet('{quoted}', hive_partitioning = false)"
+    return f"read_parquet({_quoted(str(pattern))}, hive_partitioning = false)"
+
+
+def _quoted(text: str) -> str:
+    """A text as SQL writes it, for statements that take no values."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _demand_layout(path: Path) -> None:
