@@ -18,6 +18,10 @@ NOBODYS = int(request_account(UNBOUND))
 """The account of pages that were handed out and that no request has named."""
 
 
+def same(live: int | None, imagined: int) -> None:
+    assert live == imagined, f"{live} is the answer, {imagined} is right"
+
+
 def unbound(player: Player) -> list[int]:
     """The FULL pages that somebody has and nobody has named."""
     return [page for page, held in player.sides.model.full.items() if held == NOBODYS]
@@ -202,8 +206,7 @@ def flush(player: Player, _: Chance) -> None:
     sides = player.sides
 
     def imagine(removed: int | None) -> None:
-        count = sides.model.flush()
-        assert removed == count
+        same(removed, sides.model.flush())
 
     player.play("flush", sides.live.flush, imagine)
 
@@ -333,11 +336,18 @@ def record_ledger(player: Player, _: Chance) -> None:
         for name, right in sides.model.ledger().items():
             assert getattr(row, name) == right, name
 
+    sides.read(lambda: sides.live.ledger("machine"), imagine)
     player.play("record ledger", lambda: sides.live.record_ledger("machine"), imagine)
+
+
+def snapshot(player: Player, _: Chance) -> None:
+    sides = player.sides
+    number = sides.live.state.seq
+    player.play("snapshot", sides.live.snapshot, lambda taken: same(taken, number))
 
 
 COMMANDS: dict[Command, int] = {
     match: 6, insert: 9, lock: 5, unlock: 5, evict: 8, flush: 1, alloc: 8, free: 4, free_full: 3, free_swa: 4, remap: 3,
-    group: 3, translate: 2, record_ledger: 2,
+    group: 3, translate: 2, record_ledger: 2, snapshot: 1,
 }  # fmt: skip
 """Each with its weight in a play by seed."""

@@ -9,7 +9,7 @@ from radixledger.cache.decide_requests import Admission
 
 from .machine import LETTERS, Chance, Command, Player, one_of, rarely, some
 from .model import Guest
-from .play_pages import evict_for, flush, hand_back
+from .play_pages import evict_for, flush, hand_back, same
 
 SPACES = (b"", b"e\x01\0\0\0x")
 BEATEN = "aaab"
@@ -180,10 +180,6 @@ def reclaim(player: Player, chance: Chance) -> None:
         lambda: sides.live.reclaim(request, pre, in_flight),
         lambda cursor: same(cursor, sides.model.reclaim(request, pre, in_flight)),
     )
-
-
-def same(live: int | None, imagined: int) -> None:
-    assert live == imagined, f"{live} is the answer, {imagined} is right"
 
 
 def reclaim_batch(player: Player, chance: Chance) -> None:

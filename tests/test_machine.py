@@ -4,7 +4,9 @@ The same commands are played twice: drawn by Hypothesis, which shrinks what it f
 where the kinds of ownership transition that happened are counted and none may be missing. `make soak` plays longer.
 """
 
+import inspect
 import random
+import re
 from collections import Counter
 from functools import cache
 from typing import Any
@@ -14,7 +16,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from . import play_pages, play_requests
+from radixledger.cache.rank import RankCache
+
+from . import play_pages, play_requests, witnesses
 from .machine import SETTINGS, Command, Dice, Play, Setting
 from .transitions import EVERYWHERE, SOMEWHERE
 
@@ -90,6 +94,14 @@ def test_every_kind_of_ownership_transition_happens() -> None:
     """N19: a kind that no play meets would be proven by nothing."""
     seen = sum((seen_by_seed(name) for name in SETTINGS), Counter())
     assert [kind for kind in SOMEWHERE if kind not in seen] == []
+
+
+def test_every_command_of_a_rank_is_played() -> None:
+    """What a rank can be asked, and is not played, would be proven by nothing."""
+    source = "".join(inspect.getsource(module) for module in (play_pages, play_requests, witnesses))
+    asked = set(re.findall(r"live\.(\w+)", source))
+    public = {name for name, _ in inspect.getmembers(RankCache, inspect.isfunction) if name[0] != "_"}
+    assert public - asked == set()
 
 
 def test_settings_cover_the_windows_that_formulas_get_wrong() -> None:
