@@ -243,6 +243,7 @@ class Driver:
             self._ids, self._left = self._ids[:-1], self._left[:-1]
         self.cache.retract(live.request)
         job = live.job
+        self.counts.output_tokens += sampled
         if sampled:
             prompt = np.concatenate((job.prompt, self._answer(sampled)))
             job = job._replace(prompt=prompt, outputs=job.outputs - sampled)

@@ -49,6 +49,7 @@ def test_pressure_evicts_tombstones_and_retracts_and_all_requests_are_still_serv
     cache, driver = driven(44, 30, running=6)
     assert driver.counts.finished == 36
     assert driver.counts.retracted > 0
+    assert driver.counts.output_tokens == 36 * SMALL.answer
     assert cache.state.totals.full_evicted > 0
     assert cache.state.totals.tombstones > 0
     assert cache.flush() >= 0
