@@ -63,7 +63,7 @@ REPORTS = (
     (
         "hit_rate",
         ("rank", "requests", "prompt_tokens", "cached_tokens", "hit_rate", "full_hit_rate"),
-        "(admissions: a request that was retracted was admitted again; full_hit_rate: without any tombstone)",
+        "(admissions: a request that was retracted was admitted again; full_hit_rate: what FULL pages alone would have given)",
     ),
     ("evictions_by_cause", ("rank", "cause", "event", "nodes", "full_pages", "swa_pages"), ""),
 )
@@ -299,7 +299,7 @@ def close(folder: Path, planted: DoubleFree, seconds: float) -> None:
         "all questions": "radixledger sql --list",
         "your own": f"radixledger sql {folder}/warm -c 'FROM requests LIMIT 5'",
         "the same run again": f"radixledger serve --offline {folder}/requests.jsonl --output again.jsonl --model-path tiny "
-        f"--journal again --enable-unified-radix-tree {sizes} {steps}",
+        f"--journal again --key-file {folder}/redaction.key --enable-unified-radix-tree {sizes} {steps}",
     })  # fmt: skip
 
 

@@ -126,6 +126,19 @@ def test_a_terminal_that_cannot_redraw_gets_no_bar(monkeypatch: pytest.MonkeyPat
     assert terminal.getvalue() == ""
 
 
+def test_work_that_cannot_tell_how_far_it_is_moves_a_line_and_clears_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = sit_down_at(monkeypatch)
+    with console.waiting("compile [3]"):
+        assert "compile [3]" in terminal.getvalue()
+    shown = len(terminal.getvalue())
+    monkeypatch.setenv("TERM", "dumb")
+    with console.waiting("compile [3]"):
+        pass
+    assert len(terminal.getvalue()) == shown, "a terminal that cannot redraw gets no line"
+
+
 def test_figures_are_for_people() -> None:
     assert console.count_text(1234567) == "1,234,567"
     assert [console.bytes_text(n) for n in (0, 1023, 1536, 3 * 2**20, 2**30, 2**41)] == [

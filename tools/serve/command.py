@@ -28,6 +28,7 @@ from radixledger.tools.console import (
     progress,
     remark,
     seconds_text,
+    waiting,
 )
 from radixledger.tools.opening import Recording
 from radixledger.tools.serve.loader import Checkpoint, CheckpointError, load_checkpoint
@@ -157,8 +158,9 @@ def _serve(
     refusals: list[Result] = []
     try:
         sizes = sizes_of(setup, model.spec, lines)
-        remark(f"compiling for {setup.ranks} rank{'s' * (setup.ranks > 1)} of {_shape(sizes.config)}")
-        runners = [make_runner(setup, sizes.config, model) for _ in range(setup.ranks)]
+        remark(f"{setup.ranks} rank{'s' * (setup.ranks > 1)} of {_shape(sizes.config)}")
+        with waiting("compiling the model"):
+            runners = [make_runner(setup, sizes.config, model) for _ in range(setup.ranks)]
         with progress("serving", len(lines)) as advance:
 
             def write(result: Result) -> None:
