@@ -38,7 +38,7 @@ class Subcommand(NamedTuple):
 
 COMMANDS: dict[str, Subcommand] = {
     "demo": Subcommand(
-        "radixledger.tools.demo",
+        "radixledger.tools.serve.demo",
         "command",
         "Serve, verify, compare, ask in SQL and find a planted fault, all in about a minute.",
     ),

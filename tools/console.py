@@ -17,8 +17,10 @@ import click
 import msgspec
 from rich import box
 from rich.console import Console
+from rich.live import Live
 from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
@@ -142,7 +144,8 @@ def waiting(label: str) -> Iterator[None]:
     if not console.is_interactive:
         yield
         return
-    with console.status(Text(label)):
+    line = Spinner("line", Text(label))
+    with Live(line, console=console, transient=True, redirect_stdout=False, redirect_stderr=False):
         yield
 
 

@@ -12,10 +12,10 @@ from radixledger.journal.events import Opened
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
 from radixledger.replay.verdict import RankReport
-from radixledger.tools import demo
 from radixledger.tools.cli import run as run_command
 from radixledger.tools.console import CommandFailure
-from radixledger.tools.conversations import Conversations, Talk
+from radixledger.tools.serve import demo
+from radixledger.tools.serve.conversations import Conversations, Talk
 from radixledger.tools.serve.engine import Outcome
 from radixledger.tools.serve.requests import Request, Result
 from radixledger.tools.serve.tiny import load_tiny
@@ -30,8 +30,8 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         said: list[str] = []
-        patch.setattr("radixledger.tools.demo.print_facts", lambda facts, **_: said.append(str(facts)))
-        patch.setattr("radixledger.tools.demo.click.echo", lambda text="", **_: said.append(text))
+        patch.setattr("radixledger.tools.serve.demo.print_facts", lambda facts, **_: said.append(str(facts)))
+        patch.setattr("radixledger.tools.serve.demo.click.echo", lambda text="", **_: said.append(text))
         assert run_command(["demo"]) == 0
     (folder / "said.txt").write_text("\n".join(said))
     return folder

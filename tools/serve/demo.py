@@ -33,11 +33,11 @@ from radixledger.tools.console import (
     seconds_text,
     waiting,
 )
-from radixledger.tools.conversations import Conversations, Talk
 from radixledger.tools.drill import DoubleFree, plant_double_free
 from radixledger.tools.load import load_all
 from radixledger.tools.opening import Recording
 from radixledger.tools.serve.command import facts_of
+from radixledger.tools.serve.conversations import Conversations, Talk
 from radixledger.tools.serve.engine import Then, nothing
 from radixledger.tools.serve.loader import Checkpoint
 from radixledger.tools.serve.offline import Report, Setup, make_runner, serve_lines, sizes_of
