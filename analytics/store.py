@@ -153,7 +153,9 @@ def _transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 def _connect(path: Path | None, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     try:
-        return duckdb.connect(str(path or ":memory:"), read_only=read_only)
+        connection = duckdb.connect(str(path or ":memory:"), read_only=read_only)
+        # DuckDB would draw its bar on stdout, which belongs to answers.
+        return connection.execute("SET enable_progress_bar = false")
     except duckdb.Error as error:
         raise StoreError(f"{path} cannot be opened as a DuckDB database: {error}") from error
 

@@ -375,3 +375,10 @@ def test_a_story_with_a_restart_is_loaded_as_it_was_told() -> None:
     for frame in story.frames:
         counts[frame.epoch] += len(frame.events)
     assert rows == [{"epoch": epoch, "events": count} for epoch, count in counts.items()]
+
+
+def test_a_long_query_draws_nothing_on_stdout() -> None:
+    """Answers go to pipes; DuckDB's own bar would stand in the middle of them."""
+    store = Database()
+    assert store.connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(False,)]
+    store.close()

@@ -134,8 +134,10 @@ def _double_free_seconds(run: Path, page_events: int) -> float:
         rows = int(store.connection.execute("SELECT count(*) FROM stored.pages").fetchall()[0][0])
         copies = max(1, -(-page_events // rows))
         _repeat(store, copies)
+        counted = store.connection.execute("SELECT count(*) FROM pages").fetchall()[0][0]
+        assert counted == rows * copies, "every copy is seen by the question"
         begun = time.perf_counter()
-        answer = ask(store.connection, find("double_free"))
+        answer = ask(store.questioned(), find("double_free"))
         assert not answer.rows, "a healthy run has no double free"
         return time.perf_counter() - begun
     finally:
@@ -143,17 +145,19 @@ def _double_free_seconds(run: Path, page_events: int) -> float:
 
 
 def _repeat(store: Database, copies: int) -> None:
-    """Let every row of `pages` and `events` stand for `copies` runs."""
+    """Let every row of `pages` stand for `copies` runs, each loaded like the one there is."""
     connection = store.connection
     connection.execute(
         "INSERT INTO stored.books SELECT range AS book, 'copy-' || range AS run, 0 FROM range(1, ?)", [copies]
     )
-    for table in ("pages", "events"):  # names of our own, no outsider's
-        columns = [
-            row[0] for row in connection.execute(f"DESCRIBE stored.{table}").fetchall() if row[0] != "book"
-        ]
-        connection.execute(
-            f"INSERT INTO stored.{table} BY NAME SELECT range AS book, {', '.join(columns)} "
-            f"FROM stored.{table}, range(1, ?) WHERE book = 0",
-            [copies],
-        )
+    others = [row[0] for row in connection.execute("DESCRIBE loads").fetchall() if row[0] != "run"]
+    connection.execute(
+        f"INSERT INTO loads BY NAME SELECT 'copy-' || range AS run, {', '.join(others)} FROM loads, range(1, ?)",
+        [copies],
+    )
+    columns = [row[0] for row in connection.execute("DESCRIBE stored.pages").fetchall() if row[0] != "book"]
+    connection.execute(
+        f"INSERT INTO stored.pages BY NAME SELECT range AS book, {', '.join(columns)} "
+        "FROM stored.pages, range(1, ?) WHERE book = 0",
+        [copies],
+    )
