@@ -258,14 +258,24 @@ def drill(folder: Path) -> DoubleFree:
         "sql double_free": "; ".join(map(double_free_text, rows)) or "nothing",
     })  # fmt: skip
     print_table(
-        ("event", "step", "what", "from", "to", "request", "why", "wrong"),
+        ("event", "step", "what", "from", "to", "request", "why"),
         [
-            (str(each.seq), str(each.step), each.event, describe(each.giver), describe(each.taker), each.rid, each.cause,
-             each.wrong)
+            (
+                str(each.seq),
+                str(each.step),
+                each.event,
+                describe(each.giver),
+                describe(each.taker),
+                each.rid,
+                each.cause,
+            )
             for each in report.story
         ],
         title=f"\nthe story of FULL page {planted.page}, as replay tells it",
-    )  # fmt: skip
+    )
+    for each in report.story:
+        if each.wrong:
+            click.echo(f"event {each.seq}: {each.wrong}")
     told = [(row["rank"], row["pool"], row["page"], row["first_seq"], row["second_seq"]) for row in rows]
     if (
         found is None
@@ -287,8 +297,12 @@ def double_free_text(row: Mapping[str, Any]) -> str:
 def close(folder: Path, planted: DoubleFree, seconds: float) -> None:
     """What was shown, and where to look next."""
     title(
-        f"Done in {seconds_text(seconds)}. All of it is in {folder}; look next at",
-        "docs/triage.md says which command fits which symptom",
+        f"Done in {seconds_text(seconds)}",
+        "The answers are the same with the cache and without it. The journals alone give back every state that was",
+        "served from. Two programs that share no code name the one planted event, out of thousands.",
+    )
+    click.echo(
+        f"All of it lies in {folder}. Look next at (docs/triage.md says which command fits which symptom):\n"
     )
     sizes = f"--page-size {WARM.page_size} --full-pages {WARM.full_pages} --swa-pages {WARM.swa_pages} --dp-size {WARM.ranks}"
     steps = f"--chunked-prefill-size {WARM.chunk_tokens} --max-running-requests {WARM.running}"

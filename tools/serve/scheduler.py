@@ -116,6 +116,7 @@ class Scheduler:
         self.waiting: list[Job] = []
         self.running: list[Job] = []
         """Both by seniority."""
+        self._promised = 0
 
     @property
     def busy(self) -> bool:
@@ -124,12 +125,12 @@ class Scheduler:
 
     @property
     def load(self) -> tuple[int, int]:
-        """How busy the rank is: requests, then tokens that are still to be computed at most."""
-        jobs = [*self.waiting, *self.running]
-        return len(jobs), sum(job.request.kv_tokens - job.computed for job in jobs)
+        """How busy the rank is: requests, then the tokens they come to at most."""
+        return len(self.waiting) + len(self.running), self._promised
 
     def submit(self, job: Job) -> None:
         """Let a request wait for its turn."""
+        self._promised += job.request.kv_tokens
         insort(self.waiting, job, key=_seniority)
 
     def abort(self, job: Job) -> None:
@@ -139,6 +140,7 @@ class Scheduler:
             self.running.remove(job)
         else:
             self.waiting.remove(job)
+        self._promised -= job.request.kv_tokens
         job.finish_reason = "abort"
 
     # -- before the step -------------------------------------------------------------------------------------
@@ -227,7 +229,7 @@ class Scheduler:
         job.frugal = job.frugal or not self.running
         job.id, job.computed, job.decoding = UNBOUND, 0, False
         job.retractions += 1
-        self.submit(job)
+        insort(self.waiting, job, key=_seniority)
 
     def _have(self, pages: int) -> bool:
         """Whether `pages` of each pool are free now; the tree gives up what is missing, of each pool its own (B112)."""
@@ -264,7 +266,9 @@ class Scheduler:
             if prompt and job.finish_reason is None and not self._misses(job):
                 self.cache.cache_unfinished(job.id, job.key(job.computed))
         ended = [work.job for work in works if work.job.finish_reason is not None]
-        self.running = [job for job in self.running if job.finish_reason is None]
+        if ended:
+            self._promised -= sum(job.request.kv_tokens for job in ended)
+            self.running = [job for job in self.running if job.finish_reason is None]
         return ended
 
     def _take(self, job: Job, token: int) -> None:

@@ -121,6 +121,7 @@ class House:
     def check_idle(self) -> None:
         """Nobody is here: every page is free or the tree's, and nothing is locked."""
         self.check()
+        assert all(server.scheduler.load == (0, 0) for server in self.engine.ranks)
         for cache in self.caches:
             state = cache.state
             assert not state.requests

@@ -54,6 +54,7 @@ def test_requests_without_a_rank_go_to_the_least_loaded_and_others_where_they_sa
         ask("a", A[:30], 9), ask("b", B[:30], 9, rank=1), ask("c", A[:3], 1), ask("d", B[:3], 1)
     )
     assert [result.dp_rank for result in results] == [0, 1, 2, 2]
+    assert [server.scheduler.load for server in house.engine.ranks] == [(0, 0)] * 3
 
 
 def test_ranks_share_nothing_though_their_pages_have_the_same_numbers() -> None:
