@@ -6,14 +6,18 @@ from typing import Any
 import pytest
 
 from radixledger.analytics.load import load
-from radixledger.analytics.queries import ask, of_kind
+from radixledger.analytics.queries import ask, find, of_kind
 from radixledger.analytics.store import Database
+from radixledger.cache.rank import RankCache
 from radixledger.journal.accounts import request_account
-from radixledger.journal.events import AnyEvent, Evicted, Freed
+from radixledger.journal.events import AnyEvent, Config, Evicted, Freed
 from radixledger.journal.units import NO_PAGES, RequestId
-from radixledger.journal.writer import JournalWriter
+from radixledger.journal.writer import JournalWriter, Policy
 from radixledger.replay.verify import verify_rank
 from radixledger.tools.cli import run as radixledger
+from radixledger.tools.driver import Driver, StepClock
+from radixledger.tools.opening import Recording, open_rank
+from radixledger.tools.streams import ConversationStream, Shape
 
 from ..cache.driven import SHAPES, Driven, opened
 from ..replay.runs import RANK, Clock, written
@@ -94,3 +98,23 @@ def test_a_wrong_credit_is_the_same_event_for_both(tmp_path: Path) -> None:
     assert [finding.seq for finding in report.findings] == [seq]
     assert [row["seq"] for row in found["credit_differs_from_delta"]] == [seq]
     assert list(found) == ["credit_differs_from_delta"]
+
+
+def test_every_heal_is_one_of_a_tombstone_that_the_report_counts_upper_parts_of_splits_too(
+    tmp_path: Path,
+) -> None:
+    """A tombstone that was split heals in parts, under two node numbers."""
+    clock = StepClock()
+    config = Config(8, 120, 40, 20, rows=8, context_pages=64)
+    cache = open_rank(RankCache, config, Recording(tmp_path / "run", Policy.STEP), clock=clock)
+    shape = Shape(conversations=30, turns=4, system=40, user=30, answer=12, active=10)
+    driver = Driver(cache, ConversationStream(shape), chunk_tokens=48, max_running=5, clock=clock)
+    while driver.step():
+        pass
+    cache.close()
+    database = Database()
+    load(database, tmp_path / "run")
+    answer = ask(database.questioned(), find("tombstone_lifetime"))
+    counted = {row[answer.columns.index("cause")]: row[answer.columns.index("healed")] for row in answer.rows}
+    assert counted["cut"] > 0
+    assert sum(counted.values()) == cache.state.totals.healed
