@@ -2,7 +2,8 @@
 --
 -- `cached_prefix` tokens came from the tree, `computed` is the rest of the prompt (W26). `hit` is what the tree could
 -- use, `full_hit` what FULL alone would have given, `stop` why the match went no further (W18). A retracted request
--- comes back as another row with the same `rid`. `ended` is NULL while it runs.
+-- comes back as another row with the same `rid`. `ended` is NULL while it runs. `decoded` tokens behind the prompt were
+-- computed; the last one that was sampled never is.
 -- kind: view 2
 WITH matched AS (
     SELECT DISTINCT ON (run, rank, epoch, request) run, rank, epoch, request, asked, hit, full_hit, stop
@@ -31,7 +32,7 @@ SELECT
     endings.step AS ended_step,
     endings.time_ns AS ended_ns,
     tokens,
-    tokens - prompt AS generated,
+    greatest(tokens - prompt, 0) AS decoded,
     cached,
     endings.node AS cached_node,
     coalesce(reclaimed_pages, 0) AS reclaimed_pages,
