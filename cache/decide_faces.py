@@ -14,7 +14,7 @@ import numpy as np
 from radixledger.cache import decide_pages
 from radixledger.cache.decide_eviction import check_quiet
 from radixledger.cache.decide_pages import Decision
-from radixledger.cache.decide_requests import live_request
+from radixledger.cache.decide_requests import live_request, refuse_in_flight
 from radixledger.cache.decide_unified import check_receipt, locked_by
 from radixledger.cache.match import FROM_ROOT
 from radixledger.cache.refusals import Busy, ForeignFree, Refusal
@@ -56,6 +56,9 @@ def seat(
     end = state.nodes.get(node)
     if end is None:
         raise Refusal(f"node {node}, where {rid!r} starts, is not in the tree")
+    room = state.config.context_pages * page_size
+    if prompt > room:
+        raise Refusal(f"{rid!r} has {prompt} tokens; a row holds {room}")
     prefix = TokenCount(end.end * page_size)
     if prefix >= prompt:
         raise Refusal(f"{rid!r} has {prompt} tokens, {prefix} of them cached; one at least is to be computed")
@@ -109,6 +112,11 @@ def _fresh(state: State, live: Request, each: Written) -> Pages:
     """The pages behind those that the row names already, which must be the ones that the server writes again."""
     rows, page_size = state.rows, state.page_size
     length, first = int(rows.length[live.row]), each.start // page_size
+    if not 0 <= each.start <= each.stop or len(each.pages) != 4 * (pages_for(each.stop, page_size) - first):
+        raise Refusal(
+            f"{len(each.pages) // 4} pages do not hold tokens {each.start} to {each.stop} of row {live.row}",
+            request=live.id,
+        )
     if each.start > length:
         raise Refusal(
             f"row {live.row} has {length} tokens; tokens from {each.start} on leave a hole", request=live.id
@@ -174,7 +182,8 @@ def _is_request(account: int) -> bool:
 
 
 def _cut(state: State, live: Request, account: int, full: Pages) -> Bound:
-    """The row of `live` without its last pages; refuses to leave a hole, or a row that cannot go on."""
+    """The row of `live` without its last pages; refuses to leave a hole, or a row that cannot go on or is being read."""
+    refuse_in_flight(state, live)
     rows, row, page_size = state.rows, live.row, state.page_size
     mine = np.unique(pages_of(full)[state.full.holders(full) == account])
     held, protected = pages_for(int(rows.length[row]), page_size), int(rows.protected[row])
@@ -186,7 +195,7 @@ def _cut(state: State, live: Request, account: int, full: Pages) -> Bound:
             request=live.id,
             pages=Pages(mine.astype("<i4").tobytes()),
         )
-    cursor, window_start = int(rows.cursor[row]), length - state.config.window_tokens + 1
+    cursor, window_start = int(rows.cursor[row]), length - state.config.window_tokens
     if length > protected and window_start < cursor and protected < cursor:
         raise Refusal(
             f"{live.rid!r} could not go on from token {length}: its SWA is given back below {cursor}",

@@ -262,7 +262,7 @@ def cache_unfinished(
     released, so the window never stands open (R139).
     """
     live = live_request(state, request)
-    _refuse_in_flight(state, live)
+    refuse_in_flight(state, live)
     rows, row, page_size = state.rows, live.row, state.page_size
     count = min(len(key) // state.stride, _NO_LIMIT if tokens is None else tokens // page_size)
     prev = int(rows.protected[row]) // page_size
@@ -297,7 +297,7 @@ def finish(state: State, request: int, key: bytes | None) -> Decision[TokenCount
     The tail from `max(aligned, protected)` on is freed here (R148), each page exactly once (R147).
     """
     live = live_request(state, request)
-    _refuse_in_flight(state, live)
+    refuse_in_flight(state, live)
     rows, row, page_size = state.rows, live.row, state.page_size
     operation, tokens = Operation.FINISH, int(rows.length[row])
     kept = int(rows.protected[row]) // page_size
@@ -315,7 +315,7 @@ def finish(state: State, request: int, key: bytes | None) -> Decision[TokenCount
 def retract(state: State, request: int) -> Decision[None]:
     """Take everything back from a running request: all pages of [protected, held), its lock, its row (R140, A45)."""
     live = live_request(state, request)
-    _refuse_in_flight(state, live)
+    refuse_in_flight(state, live)
     tokens = TokenCount(int(state.rows.length[live.row]))
     yield from _surrender(
         state, live, int(state.rows.protected[live.row]) // state.page_size, Operation.RETRACT
@@ -326,7 +326,7 @@ def retract(state: State, request: int) -> Decision[None]:
 def abort(state: State, request: int) -> Decision[None]:
     """End a request without caching it (R141): what the tree got from earlier chunks stays the tree's."""
     live = live_request(state, request)
-    _refuse_in_flight(state, live)
+    refuse_in_flight(state, live)
     tokens = TokenCount(int(state.rows.length[live.row]))
     yield from _surrender(
         state, live, int(state.rows.protected[live.row]) // state.page_size, Operation.ABORT
@@ -347,7 +347,8 @@ def _surrender(state: State, request: Request, kept: int, operation: Operation) 
         yield Unlocked(receipt.node, receipt.boundary, request.id, cause(operation))
 
 
-def _refuse_in_flight(state: State, request: Request) -> None:
+def refuse_in_flight(state: State, request: Request) -> None:
+    """Refuse to take pages from a request that a running step reads or writes (R151, B135)."""
     for step, running in state.running.items():
         if request.id in running.requests:
             raise Busy(
@@ -365,6 +366,8 @@ def step_began(
     if not len(requests) == len(starts) == len(stops):
         raise Refusal(f"{len(requests)} requests have {len(starts)} starts and {len(stops)} stops")
     _rows_of(state, requests)
+    if ((starts < 0) | (stops < starts)).any():
+        raise Refusal(f"step {step} writes from {starts.tolist()[:8]} to {stops.tolist()[:8]}: not forwards")
     yield Stepped(step, Phase.BEGAN, requests.tobytes(), starts.tobytes(), stops.tobytes())
 
 

@@ -247,11 +247,15 @@ class Model:
         self.swa_evicted += len(pages)
         return len(pages)
 
-    def flush(self) -> int:
-        """Returns the number of nodes that go. A flush is no eviction: the totals stay."""
+    def judge_flush(self) -> None:
+        """Refuse unless the tree alone holds pages, and nobody holds it (R33, R177)."""
         held = sum(account & 7 == Kind.REQUEST or account == PENDING
                    for book in (self.full, self.swa) for account in book.values())  # fmt: skip
         turn_if(["busy"] * bool(self.guests or self.group_open or self.tree.locks or held or self.steps))
+
+    def flush(self) -> int:
+        """Returns the number of nodes that go. A flush is no eviction: the totals stay."""
+        self.judge_flush()
         count = len(self.tree.ends())
         self.give_up(place.full for place in self.tree.places.values())
         self.tree.places.clear()

@@ -43,11 +43,11 @@ class RankModel(Model):
         tokens = hit * self.shape.page
         row = [self.tree.places[path[: at + 2]].full for at in range(hit)]
         guest = Guest(rid, prompt, path, self.tree.lock(path), row, tokens, tokens, tokens)
-        self._show_window(guest)
+        self.show_window(guest)
         self.guests[request] = guest
         return hit, full_hit
 
-    def _show_window(self, guest: Guest) -> None:
+    def show_window(self, guest: Guest) -> None:
         """Of the tree's pages a row shows the SWA of the last window, as it was when the row began to name them."""
         stop = guest.protected // self.shape.page
         first = max(0, stop - self.shape.tail)
@@ -141,7 +141,7 @@ class RankModel(Model):
         guest.path, guest.protected = path, count * page
         guest.cursor = max(guest.cursor, guest.protected)
         self.tree.touch(path)
-        self._show_window(guest)
+        self.show_window(guest)
         before, guest.lock = guest.lock, self.tree.lock(path)
         self.tree.unlock(before)
         return guest.protected

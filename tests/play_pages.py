@@ -42,11 +42,15 @@ def any_key(player: Player, chance: Chance) -> tuple[bytes, str]:
 
 
 def match(player: Player, chance: Chance) -> None:
-    """`peek` first says the same and moves nothing."""
-    sides, page = player.sides, player.shape.page
+    """Keys end within a page too; rarely the answer is forced to be nothing."""
     space, letters = any_key(player, chance)
-    key = player.key(letters) + bytes(4 * chance.number(0, page - 1))
-    force_miss = rarely(chance, 5)
+    look_up(player, space, letters, chance.number(0, player.shape.page - 1), force_miss=rarely(chance, 5))
+
+
+def look_up(player: Player, space: bytes, letters: str, more: int = 0, *, force_miss: bool = False) -> NodeId:
+    """Match a key of these pages and `more` tokens; `peek` first says the same and moves nothing."""
+    sides, page = player.sides, player.shape.page
+    key = player.key(letters) + bytes(4 * more)
     seen = sides.live.peek(key, space)
 
     def imagine(hit: Hit | None) -> None:
@@ -62,11 +66,13 @@ def match(player: Player, chance: Chance) -> None:
             assert (seen.tokens, seen.full_tokens) == (hit.tokens, hit.full_tokens)
             assert hit.stop == why(hit, len(letters) * page, inside)
 
-    player.play(
+    found = player.play(
         f"match {letters} in {space!r} force_miss {force_miss}",
         lambda: sides.live.match(key, space, force_miss=force_miss),
         imagine,
     )
+    assert found is not None
+    return found.node
 
 
 def why(hit: Hit, asked: int, inside: bool) -> Stop:
@@ -119,8 +125,11 @@ def lock(player: Player, chance: Chance) -> None:
     sides = player.sides
     if len(player.receipts) > 3:
         unlock(player, chance)
-    paths = sides.paths()
-    node = one_of(chance, [*paths, ROOT, *([12345] * rarely(chance, 5))])
+    lock_node(player, one_of(chance, [*sides.paths(), ROOT, *([12345] * rarely(chance, 5))]))
+
+
+def lock_node(player: Player, node: int) -> Receipt | None:
+    sides, paths = player.sides, player.sides.paths()
 
     def imagine(receipt: Receipt | None) -> None:
         turn_if(["refused"] * (node != ROOT and node not in paths))
@@ -134,7 +143,7 @@ def lock(player: Player, chance: Chance) -> None:
             assert len(receipt.skipped) == len(dead), "tombstones passed"
             assert (receipt.boundary == 0) == mine.to_root
 
-    player.play(f"lock {node} {paths.get(node)}", lambda: sides.live.lock(NodeId(node)), imagine)
+    return player.play(f"lock {node} {paths.get(node)}", lambda: sides.live.lock(NodeId(node)), imagine)
 
 
 def unlock(player: Player, chance: Chance) -> None:
@@ -215,7 +224,6 @@ def flush(player: Player, _: Chance) -> None:
 
 
 def alloc(player: Player, chance: Chance) -> None:
-    sides = player.sides
     count = (
         one_of(chance, (1, 1, 2, 3, 5))
         if not rarely(chance, 4)
@@ -223,6 +231,11 @@ def alloc(player: Player, chance: Chance) -> None:
     )
     if not rarely(chance, 40):
         evict_for(player, count)
+    take(player, count)
+
+
+def take(player: Player, count: int) -> None:
+    sides = player.sides
 
     def imagine(result: tuple[Pages, Pages] | None) -> None:
         got = None if result is None else (pages_of(result[0]).tolist(), pages_of(result[1]).tolist())

@@ -53,7 +53,10 @@ EVERYWHERE = kinds("""
 """)
 
 SOMEWHERE = kinds("""
+    FULL request→request: Bound unknown
+    FULL request→free: Freed flush
     FULL request→free: Freed finish/duplicate
+    FULL request→free: Freed finish/veto
     FULL request→free: Freed finish/tail
     FULL request→free: Freed insert/veto
     FULL request→free: Freed unfinished/duplicate
@@ -91,7 +94,9 @@ SOMEWHERE = kinds("""
     SWA request→free: Freed retract/tail
     SWA request→free: Freed unfinished/duplicate
     SWA request→free: Reclaimed reclaim
+    SWA request→request: Bound unknown
     SWA request→request: Remapped alloc
+    SWA request→free: Freed flush
     SWA request→tree: Healed finish/heal by replace
     SWA request→tree: Healed finish/heal by transfer
     SWA request→tree: Healed insert/heal by replace

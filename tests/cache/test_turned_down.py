@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from radixledger.cache.decide_faces import Written
 from radixledger.cache.decide_unified import Slice
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Busy, Refusal, UnknownRequest
@@ -17,7 +18,7 @@ from radixledger.journal.units import UNBOUND, BoundaryId, NodeId, Pages, Reques
 
 from ..machine import opened, packed
 from ..model_tree import Shape
-from ..witnesses import Tape, image
+from ..witnesses import Tape, WatchedRank, image
 
 SHAPE = Shape(page=4, window=6, full=20, swa=16)
 
@@ -27,7 +28,7 @@ class Case:
 
     def __init__(self) -> None:
         self.tape = Tape(opened(SHAPE))
-        self.rank = RankCache(self.tape.opened, self.tape)
+        self.rank = WatchedRank(self.tape.opened, self.tape)
         self.request = self.admit("ada", b"a")
         self.grow(self.request, 13)
         self.row = Pages(self.rank.state.rows.full_table[self.rank.state.row_of(self.request), :4].tobytes())
@@ -175,3 +176,55 @@ def test_a_path_without_a_window_is_not_cached_for_a_request_that_goes_on(case: 
     for tokens in (16, 20):
         case.refused(lambda tokens=tokens: case.rank.cache_unfinished(case.request, b"a" * 4 * tokens))  # type: ignore[misc]
     assert case.rank.cache_unfinished(case.request, b"a" * 4 * 24) == 24
+
+
+def test_what_is_written_into_a_row_has_its_pages(case: Case) -> None:
+    """R28: every position that the tokens touch, no other, and none behind a hole."""
+    request, two = case.request, case.full
+
+    def write(start: int, stop: int, pages: Pages) -> None:
+        case.rank.write([Written(request, start, stop, pages)])
+
+    last = Pages(case.row[12:])
+    for start, stop, pages in (
+        (13, 20, Pages(last)),
+        (13, 17, Pages(last + two)),
+        (13, 12, last),
+        (-4, 4, Pages(last + two)),
+        (17, 20, Pages(two[:4])),
+    ):
+        case.refused(lambda start=start, stop=stop, pages=pages: write(start, stop, pages))  # type: ignore[misc]
+    write(13, 24, Pages(last + two))
+    assert case.rank.state.rows.length[case.rank.state.row_of(request)] == 24
+
+
+def test_a_row_is_not_cut_under_a_running_step(case: Case) -> None:
+    """R151, B135: the device writes there."""
+    one, at = np.array([case.request], np.int64), np.array([13], np.int32)
+    case.rank.step_began(1, one, at, at)
+    case.refused(lambda: case.rank.give_up(Pages(case.row[12:])), Busy)
+    case.rank.step_ended(1)
+    case.rank.give_up(Pages(case.row[12:]))
+    assert case.rank.state.rows.length[case.rank.state.row_of(case.request)] == 12
+
+
+def test_nobody_sits_down_who_does_not_fit_his_row(case: Case) -> None:
+    room = SHAPE.row_pages * SHAPE.page
+    nowhere = Receipt(NodeId(0), BoundaryId(0))
+    case.refused(lambda: case.rank.seat("bob", 1, room + 1, NodeId(0), b"", nowhere))
+    case.rank.seat("bob", 1, room, NodeId(0), b"", nowhere)
+
+
+def test_a_row_that_is_cut_keeps_a_whole_window() -> None:
+    """R134, R259: what is left can still be cached, so W tokens before its end are live, not W - 1."""
+    tape = Tape(opened(Shape(page=1, window=4, full=20, swa=20, row_pages=20)))
+    rank = WatchedRank(tape.opened, tape)
+    request = rank.admit("ada", b"a" * 80, 20).request
+    rank.extend(np.array([request], np.int64), np.array([14], np.int32))
+    assert rank.reclaim(request, 13) == 8
+    row = Pages(rank.state.rows.full_table[0, :14].tobytes())
+    with pytest.raises(Refusal):
+        rank.give_up(Pages(row[4 * 11 :]))
+    rank.give_up(Pages(row[4 * 12 :]))
+    assert rank.cache_unfinished(request, b"a" * 48) == 12
+    assert rank.peek(b"a" * 48).tokens == 12
