@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from radixledger.cache import decide_faces
+from radixledger.cache.arguments import text
 from radixledger.cache.decide_faces import Written
 from radixledger.cache.keys import namespace
 from radixledger.cache.prefix_cache import ComponentType, DecLockRefParams, Req, Slots
@@ -62,7 +63,7 @@ class FaceRank(RankCache):
         prompt = len(req.origin_input_ids) + len(req.output_ids)
         name = namespace(extra_key=req.extra_key)
         number = self._run(
-            decide_faces.seat(self.state, req.rid, row, prompt, node, name, _receipt(req, node))
+            decide_faces.seat(self.state, text(req.rid, "rid"), row, prompt, node, name, _receipt(req, node))
         )
         req.swa_evicted_seqlen = int(self.state.rows.cursor[row])
         self.hand_receipt(req, number)

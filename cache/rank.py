@@ -14,6 +14,17 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from radixledger.cache import decide_eviction, decide_pages, decide_requests, decide_unified
+from radixledger.cache.arguments import (
+    name_space,
+    number,
+    octets,
+    packed,
+    receipt_given,
+    request_numbers,
+    slice_given,
+    text,
+    token_counts,
+)
 from radixledger.cache.config import checked
 from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_pages import Decision, T
@@ -70,8 +81,8 @@ class RankCache:
     hold is refused (True), or told as `Violated` and skipped (False). seq: the number of `opened` in the journal,
     more than 1 where a run is resumed. snapshot_every: events between two snapshots of the state, None for none; one
     that the disk had no room for is told in `notices`, and the rank goes on.
-    Raises Refusal (see `refusals`) for commands that are turned down, RankPoisoned once a command has failed
-    half-way.
+    Raises Refusal (see `refusals`) for commands that are turned down, TypeError or ValueError for what is no argument
+    at all (see `arguments`), RankPoisoned once a command has failed half-way.
     """
 
     def __init__(
@@ -131,25 +142,33 @@ class RankCache:
         """The usable prefix of `key`; its node is cut where the prefix ends, and its path becomes the youngest."""
         return self._run(
             decide_unified.match(
-                self.state, key, namespace, rid=rid, full_only=full_only, force_miss=force_miss
+                self.state,
+                octets(key, "key"),
+                name_space(namespace),
+                rid=text(rid, "rid"),
+                full_only=full_only,
+                force_miss=force_miss,
             )
         )
 
     def insert(self, key: bytes, namespace: bytes, brought: Slice) -> Inserted:
         """Give the tree the pages of a key (R83-R97)."""
-        return self._run(decide_unified.insert(self.state, key, namespace, brought))
+        return self._run(
+            decide_unified.insert(self.state, octets(key, "key"), name_space(namespace), slice_given(brought))
+        )
 
     def lock(self, node: NodeId) -> Receipt:
         """Shield a node's path from eviction, beside the locks that requests hold."""
-        return self._run(decide_unified.lock(self.state, node))
+        return self._run(decide_unified.lock(self.state, NodeId(number(node, "node"))))
 
     def unlock(self, receipt: Receipt) -> None:
         """Release a lock with its receipt."""
-        self._run(decide_unified.unlock(self.state, receipt))
+        self._run(decide_unified.unlock(self.state, receipt_given(receipt)))
 
     def evict(self, full_pages: int, swa_pages: int) -> Gain:
         """Ask the tree for free pages; the answer is what the pools gained."""
-        return self._run(decide_eviction.evict(self.state, full_pages, swa_pages))
+        full, swa = number(full_pages, "full_pages"), number(swa_pages, "swa_pages")
+        return self._run(decide_eviction.evict(self.state, full, swa))
 
     def flush(self) -> int:
         """Empty the tree of an idle rank; returns the number of nodes removed (R33, R177)."""
@@ -162,24 +181,31 @@ class RankCache:
     ) -> Admission:
         """Match a prompt, take a row, lock its prefix."""
         return self._run(
-            decide_requests.admit(self.state, rid, key, prompt, namespace, force_miss=force_miss)
-        )
+            decide_requests.admit(
+                self.state, text(rid, "rid"), octets(key, "key"), number(prompt, "prompt"),
+                name_space(namespace), force_miss=force_miss,
+            )
+        )  # fmt: skip
 
     def extend(self, requests: NDArray[np.int64], grown: NDArray[np.int32]) -> None:
         """Let requests grow, with pages where they need them; PoolShort if the pools cannot."""
-        self._run(decide_requests.extend(self.state, requests, grown))
+        self._run(decide_requests.extend(self.state, request_numbers(requests), token_counts(grown, "grown")))
 
     def decode(self, requests: NDArray[np.int64]) -> NDArray[np.int32]:
         """Let each request grow by one token; returns their FULL slots, int32 [n]."""
-        return self._run(decide_requests.decode(self.state, requests))
+        return self._run(decide_requests.decode(self.state, request_numbers(requests)))
 
     def reclaim(self, request: int, pre: int, in_flight: int = 0) -> TokenCount:
         """Give back a request's SWA below its window; returns its cursor."""
-        return self._run(decide_requests.reclaim(self.state, request, pre, in_flight))
+        return self._run(
+            decide_requests.reclaim(
+                self.state, number(request, "request"), number(pre, "pre"), number(in_flight, "in_flight")
+            )
+        )
 
     def reclaim_batch(self, requests: NDArray[np.int64], in_flight: int = 0) -> None:
         """`reclaim` for a decode batch; nothing is written unless a request crossed a page."""
-        rows = self.state.rows
+        rows, requests, in_flight = self.state.rows, request_numbers(requests), number(in_flight, "in_flight")
         at = requests & rows.mask
         due = rows.length.take(at) > rows.reclaim_at.take(at) + in_flight
         if np.count_nonzero(due) or rows.request.take(at).tobytes() != requests.tobytes():
@@ -187,41 +213,45 @@ class RankCache:
 
     def cache_unfinished(self, request: int, key: bytes, tokens: int | None = None) -> TokenCount:
         """Give the tree what a running request has computed, `tokens` of `key` or all; returns its protected length."""
+        request, key = number(request, "request"), octets(key, "key")
+        if tokens is not None:
+            tokens = number(tokens, "tokens")
         return self._run(decide_requests.cache_unfinished(self.state, request, key, tokens))
 
     def finish(self, request: int, key: bytes | None) -> TokenCount:
         """End a request well and cache `key` (None: nothing); returns the cached length."""
+        request, key = number(request, "request"), None if key is None else octets(key, "key")
         return self._run(decide_requests.finish(self.state, request, key))
 
     def retract(self, request: int) -> None:
         """Take everything back from a request that will be admitted again."""
-        self._run(decide_requests.retract(self.state, request))
+        self._run(decide_requests.retract(self.state, number(request, "request")))
 
     def abort(self, request: int) -> None:
         """End a request without caching it."""
-        self._run(decide_requests.abort(self.state, request))
+        self._run(decide_requests.abort(self.state, number(request, "request")))
 
     # -- pages -----------------------------------------------------------------------------------------------
 
     def alloc(self, count: int) -> tuple[Pages, Pages]:
         """`count` pages of each pool for whoever asks, mapped pairwise; PoolShort if there are not so many."""
-        return self._run(decide_pages.alloc(self.state, count))
+        return self._run(decide_pages.alloc(self.state, number(count, "count")))
 
     def free(self, full: Pages, giver: int | None = None) -> None:
         """Free FULL pages with their SWA pages."""
-        self._run(decide_pages.free(self.state, full, giver, self.strict))
+        self._run(decide_pages.free(self.state, packed(full, "full"), _giver(giver), self.strict))
 
     def free_full(self, full: Pages, giver: int | None = None) -> None:
         """Free FULL pages only; `free_swa` of the same pages must follow."""
-        self._run(decide_pages.free_full(self.state, full, giver, self.strict))
+        self._run(decide_pages.free_full(self.state, packed(full, "full"), _giver(giver), self.strict))
 
     def free_swa(self, full: Pages, giver: int | None = None) -> None:
         """Free the SWA pages of FULL pages."""
-        self._run(decide_pages.free_swa(self.state, full, giver, self.strict))
+        self._run(decide_pages.free_swa(self.state, packed(full, "full"), _giver(giver), self.strict))
 
     def remap(self, source: Pages, target: Pages) -> None:
         """Move mapping and SWA pages from `source` to `target`."""
-        self._run(decide_pages.remap(self.state, source, target))
+        self._run(decide_pages.remap(self.state, packed(source, "source"), packed(target, "target")))
 
     def open_group(self) -> None:
         """Begin a free group."""
@@ -237,17 +267,19 @@ class RankCache:
         self, step: int, requests: NDArray[np.int64], starts: NDArray[np.int32], stops: NDArray[np.int32]
     ) -> None:
         """A device step is about to be dispatched; the journal is made safe first."""
+        step, requests = number(step, "step"), request_numbers(requests)
+        starts, stops = token_counts(starts, "starts"), token_counts(stops, "stops")
         self._run(decide_requests.step_began(self.state, step, requests, starts, stops))
         if self.journal is not None:
             self.journal.end_step(step)
 
     def step_ended(self, step: int) -> None:
         """The step's results are here."""
-        self._run(decide_requests.step_ended(self.state, step))
+        self._run(decide_requests.step_ended(self.state, number(step, "step")))
 
     def record_ledger(self, phase: str) -> LedgerTaken:
         """Take the ledger and write it down, with the digest."""
-        return self._run(_recorded(replace(self.ledger(phase), digest=self.digest())))
+        return self._run(_recorded(replace(self.ledger(text(phase, "phase")), digest=self.digest())))
 
     def snapshot(self) -> Seq:
         """Put the whole state down beside the journal, for replay to begin at (J12); the event it is the state of.
@@ -266,6 +298,7 @@ class RankCache:
 
     def close(self, reason: str = "") -> None:
         """Write the clean end and let the journal go; a poisoned rank only lets go."""
+        text(reason, "reason")
         if self._poison is None:
             self._run(_recorded(Closed(self.digest(), reason)))
         if self.journal is not None:
@@ -330,11 +363,12 @@ class RankCache:
                 self._stop(error)
                 raise
         if self._snapshot_due is not None and self.state.seq >= self._snapshot_due:
-            self._snapshot_due = self.state.seq + (self._snapshot_every or 0)
+            self._snapshot_due = None  # what the snapshot itself puts down makes none due
             try:
                 self.snapshot()
             except SnapshotFailed as error:
                 self.notices.append(str(error))
+            self._snapshot_due = self.state.seq + (self._snapshot_every or 0)
 
     def _stop(self, error: BaseException) -> None:
         """Poison the rank: what it holds in memory may be ahead of the journal from now on."""
@@ -343,6 +377,10 @@ class RankCache:
             drop = getattr(self.journal, "drop_command", None)
             if drop is not None:
                 drop()
+
+
+def _giver(giver: int | None) -> int | None:
+    return None if giver is None else number(giver, "giver")
 
 
 def _told(state: State) -> str:

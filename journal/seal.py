@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from radixledger.journal.block import BLOCK_BYTES, encode_block
+from radixledger.journal.codec import NotEvents
 from radixledger.journal.disk import Disk, publish
-from radixledger.journal.events import Closed, Digested, LedgerTaken, Snapshotted
+from radixledger.journal.errors import Damaged
+from radixledger.journal.events import AnyEvent, Closed, Digested, LedgerTaken, Snapshotted
 from radixledger.journal.frame import RawFrame
 from radixledger.journal.live import LiveSegment
 from radixledger.journal.sealed import Footer, IndexEntry, encode_footer, pack_index
 from radixledger.journal.segment import Form, SegmentFile, encode_heading, segment_name
+from radixledger.journal.units import Seq
 
 DIGESTS = Digested | LedgerTaken | Snapshotted | Closed
 """The events that record a digest of the state."""
@@ -112,11 +115,19 @@ class _Sealing:
 
     def _last_digest(self) -> tuple[int, bytes]:
         """The last event among the latest blocks that records a digest of the state, and that digest."""
-        decoder = self.live.heading.decoder()
         for frames in reversed(self.latest):
             for raw in reversed(frames):
-                events = decoder.decode(raw.body, raw.event_count)
+                events = self._decoded(raw)
                 for seq, event in reversed(list(enumerate(events, raw.seq_first))):
                     if isinstance(event, DIGESTS) and event.digest:
                         return seq, event.digest
         return 0, b""
+
+    def _decoded(self, raw: RawFrame) -> list[AnyEvent]:
+        """The events of a frame; raises Damaged where a foreign writer put down what are none."""
+        try:
+            return self.live.heading.decoder().decode(raw.body, raw.event_count)
+        except NotEvents as error:
+            reason = f"frame {raw.seq_first} does not hold what it says: {error}"
+            after = Seq(raw.seq_begin - 1)
+            raise Damaged(self.live.path, offset=0, after=after, reason=reason) from None
