@@ -12,6 +12,7 @@ import msgspec
 from radixledger.cache.config import BadConfig
 from radixledger.journal.events import Config
 from radixledger.journal.folder import listing, rank_folder
+from radixledger.journal.retention import Retention
 from radixledger.journal.units import Rank
 from radixledger.journal.writer import Policy
 from radixledger.tools.console import (
@@ -87,19 +88,30 @@ _COUNT = click.IntRange(min=1)
               help="How prompts stand in the journal.")  # fmt: skip
 @click.option("--key-file", type=click.Path(dir_okay=False, path_type=Path),
               help="The redaction key.  [default: beside RUN]")  # fmt: skip
+@click.option(
+    "--snapshot-every",
+    type=_COUNT,
+    metavar="EVENTS",
+    help="Events between two snapshots of a rank.  [default: none]",
+)
+@click.option("--keep-bytes", type=_COUNT, metavar="BYTES",
+              help="Drop the oldest segments of a rank beyond this size, behind a snapshot.  [default: keep all]")  # fmt: skip
 @click.option("--window", type=_COUNT, help="The sliding window of the tiny model.")
 @json_flag
 def command(
     requests_path: Path | None, output: Path, model_path: str, run: Path | None, resume_run: bool,
     enable_unified_radix_tree: bool, page_size: int, full_pages: int | None, swa_pages: int | None,
     context_length: int | None, dp_size: int, chunked_prefill_size: int, max_running_requests: int,
-    force_miss: bool, commit_policy: str, tokens: str, key_file: Path | None, window: int | None, as_json: bool,
+    force_miss: bool, commit_policy: str, tokens: str, key_file: Path | None, snapshot_every: int | None,
+    keep_bytes: int | None, window: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Serve requests from a file on a small real engine, with a journal of every page.
 
     Time is virtual: a step takes a millisecond, and an idle engine jumps to the next arrival.
     """
-    recording = Recording(run, Policy(commit_policy), tokens, key_file, resume_run)
+    recording = Recording(
+        run, Policy(commit_policy), tokens, key_file, resume_run, snapshot_every, Retention(keep_bytes)
+    )
     setup = Setup(
         page_size, full_pages, swa_pages, dp_size, chunked_prefill_size, max_running_requests, context_length,
         force_miss,
