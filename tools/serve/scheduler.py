@@ -175,24 +175,21 @@ class Scheduler:
         while self._tokens_left(works) and self._can_begin(works):
             job = self.waiting.pop(0)
             self._admit(job)
-            if not self._add_chunk(works, job):
-                break
+            self._add_chunk(works, job)
         if works:
             grown = np.array([work.stop - work.start for work in works], np.int32)
             self.cache.extend(_ids([work.job for work in works]), grown)
         return works
 
-    def _add_chunk(self, works: list[Work], job: Job) -> bool:
-        """As much of a prompt as the step's tokens and the pools allow; False if that is nothing."""
+    def _add_chunk(self, works: list[Work], job: Job) -> None:
+        """As much of a prompt as the step's tokens and the pools allow; perhaps nothing."""
         planned, room = self._pages_of(works), self.cache.room()
         spare = min(room.full, room.swa) - planned
         page_size = self.policy.page_size
         fitting = (pages_for(job.computed, page_size) + spare) * page_size - job.computed
         tokens = min(job.known - job.computed, self._tokens_left(works), fitting)
-        if tokens <= 0 or not self._have(planned + self._pages_to(job, job.computed + tokens)):
-            return False
-        works.append(Work(job, job.computed, job.computed + tokens))
-        return True
+        if tokens > 0 and self._have(planned + self._pages_to(job, job.computed + tokens)):
+            works.append(Work(job, job.computed, job.computed + tokens))
 
     def _can_begin(self, works: Sequence[Work]) -> bool:
         """Whether the eldest that waits should be admitted: its prompt fits beside what the running still need."""

@@ -3,6 +3,7 @@
 As in `test_scheduler`, the device notices every page that was given up too early.
 """
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,6 +86,48 @@ def test_a_prefix_that_a_request_would_shield_is_not_counted_as_room(fresh: int,
     for _ in desk.house.engine.serve([]):
         pass
     assert job.output_ids == dense_ids(job.request.input_ids, 1, 4)
+
+
+@given(st.integers(0, 1 << 20), st.sampled_from([1, 2, 4]), st.sampled_from([1, 3, 8, 20]))
+def test_what_a_hit_would_shield_is_what_its_admission_shields(
+    seed: int, page_size: int, window: int
+) -> None:
+    """B114: to the page, for hits at the end of nodes and inside them, on paths that others hold in part."""
+    chance = np.random.default_rng(seed)
+    house = House(page_size=page_size, window_tokens=window, full_pages=400, swa_pages=400, chunk_tokens=256)
+    cache, text = house.caches[0], prompt_of(seed, 60)
+
+    def some() -> list[int]:
+        return [
+            *text[: chance.integers(0, 60)],
+            *prompt_of(int(chance.integers(3)), int(chance.integers(1, 20))),
+        ]
+
+    house.serve(*(ask(f"r{i}", some(), 1, at=4 * i) for i in range(6)))
+    cache.evict(0, int(chance.integers(0, 20)))
+    for number in range(3):
+        prompt = some()
+        key = np.array(prompt, np.int32).tobytes()
+        usable = key[: (len(prompt) - 1) // page_size * page_size * 4]
+        room, claim = cache.room(), cache.claim(cache.peek(usable))
+        cache.admit(f"held-{number}", key, len(prompt))
+        assert cache.room() == room.less(claim)
+
+
+def test_a_prompt_for_which_there_is_no_window_waits_in_the_queue_and_not_in_a_row() -> None:
+    """SWA is what is short: the next prompt is not let in to hold a row, a lock and a prefix for nothing."""
+    desk = Desk(page_size=4, full_pages=64, swa_pages=9, window_tokens=8, chunk_tokens=16)
+    desk.submit("runs", A[:16], 30)
+    desk.tick(6)
+    waits = desk.submit("waits", X[:40], 1)
+    desk.submit("short", X[50:52], 1)
+    desk.tick()
+    assert waits in desk.scheduler.waiting, "4 pages are held and one is owed; a chunk of it takes 5 of 9"
+    assert len(desk.scheduler.running) == 1, "and nobody overtakes it"
+    for _ in desk.house.engine.serve([]):
+        pass
+    assert waits.output_ids == dense_ids(X[:40], 1, 8)
+    assert desk.house.journals[0].of(Retracted) == []
 
 
 def test_alone_the_prefix_and_the_rest_may_fill_the_pool() -> None:

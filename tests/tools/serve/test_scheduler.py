@@ -189,6 +189,8 @@ def test_an_abort_between_chunks_leaves_the_tree_what_it_has_and_gives_the_rest_
     outcome = desk.house.engine.abort("r")
     assert outcome is not None
     assert (outcome.result.finish_reason, outcome.result.output_ids) == ("abort", [])
+    assert len(desk.house.journals[0].of(Aborted)) == 1
+    assert desk.house.journals[0].safe == len(desk.house.journals[0].events), "a result leaves with it"
     assert desk.accounts() == (30, 2, 0)
     desk.house.check_idle()
     (again,) = desk.house.serve(ask("again", A[:16], 4))
