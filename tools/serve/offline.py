@@ -220,11 +220,11 @@ def serve_lines(
     begun, bytes_before = time.monotonic(), journal_bytes(recording, len(runners))
     results: list[Result] = []
     with open_server(setup, sizes, eos_ids, recording, runners) as (engine, caches):
-        seqs = [cache.state.seq for cache in caches]
+        before = [cache.state.seq - 1 for cache in caches]  # the epoch's `Opened` is an event of this run
         for result in in_order(_outcomes(engine, lines, then)):
             results.append(result)
             write(result)
-    events = sum(cache.state.seq - seq for cache, seq in zip(caches, seqs, strict=True))
+    events = sum(cache.state.seq - seq for cache, seq in zip(caches, before, strict=True))
     totals = [cache.state.totals for cache in caches]
     served = [result for result in results if result.finish_reason != "refused"]
     written = journal_bytes(recording, len(runners)) - bytes_before
