@@ -9,6 +9,7 @@ import random
 import re
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,6 +107,14 @@ def test_every_command_of_a_rank_is_played() -> None:
     assert public - asked == {"account_of", "hand_receipt", "number_of", "row_slots", "seated"}, (
         "these turn a server's own objects into what is played here"
     )
+
+
+def test_the_model_shares_no_code_with_the_cache() -> None:
+    """J19: a second opinion that borrowed the first one's arithmetic would be none."""
+    sources = [path.read_text("utf-8") for path in Path(__file__).parent.glob("model*.py")]
+    assert len(sources) == 4
+    taken = {name for source in sources for name in re.findall(r"(?:from|import) (radixledger\S*)", source)}
+    assert taken == {"radixledger.journal.accounts", "radixledger.journal.units"}
 
 
 def test_settings_cover_the_windows_that_formulas_get_wrong() -> None:
