@@ -72,7 +72,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--enable-unified-radix-tree", is_flag=True, help="Serve from the unified FULL + SWA tree.")
 @click.option("--page-size", type=_COUNT, default=16, show_default=True, help="Tokens of a page.")
 @click.option("--full-pages", type=_COUNT, help="FULL pages of a rank.  [default: 65,536 tokens]")
-@click.option("--swa-pages", type=_COUNT, help="SWA pages of a rank.  [default: enough to keep prefixes of]")
+@click.option("--swa-pages", type=_COUNT, help="SWA pages of a rank.  [default: by the sizing rule]")
 @click.option("--context-length", type=_COUNT, help="Tokens of a sequence at most.  [default: the model's]")
 @click.option("--dp-size", type=_COUNT, default=1, show_default=True, help="Data-parallel ranks.")
 @click.option("--chunked-prefill-size", type=_COUNT, default=256, show_default=True,
