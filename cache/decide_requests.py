@@ -360,14 +360,17 @@ def refuse_in_flight(state: State, request: Request) -> None:
 def step_began(
     state: State, step: int, requests: NDArray[np.int64], starts: NDArray[np.int32], stops: NDArray[np.int32]
 ) -> Decision[None]:
-    """A device step was dispatched: request i writes tokens [starts[i], stops[i])."""
+    """A device step was dispatched: request i writes tokens [starts[i], stops[i]), none of them the tree's."""
     if step in state.running:
         raise Refusal(f"step {step} is running already")
     if not len(requests) == len(starts) == len(stops):
         raise Refusal(f"{len(requests)} requests have {len(starts)} starts and {len(stops)} stops")
-    _rows_of(state, requests)
-    if ((starts < 0) | (stops < starts)).any():
-        raise Refusal(f"step {step} writes from {starts.tolist()[:8]} to {stops.tolist()[:8]}: not forwards")
+    protected = state.rows.protected[_rows_of(state, requests)]
+    if ((starts < protected) | (stops < starts)).any():
+        raise Refusal(
+            f"step {step} writes from {starts.tolist()[:8]} to {stops.tolist()[:8]}: not forwards, or over what is "
+            f"the tree's up to {protected.tolist()[:8]}"
+        )
     yield Stepped(step, Phase.BEGAN, requests.tobytes(), starts.tobytes(), stops.tobytes())
 
 

@@ -20,6 +20,7 @@ from radixledger.cache.state import Node, Receipt, Request, Running, State
 from radixledger.cache.tree import child_key, node_value, offer_leaf, offer_window, place_sum
 from radixledger.cache.window import next_reclaim, pages_for
 from radixledger.journal.accounts import Kind
+from radixledger.journal.codec import UNREADABLE
 from radixledger.journal.events import Opened
 from radixledger.journal.redact import HASH_BYTES, Redactor
 from radixledger.journal.units import BoundaryId, NodeId, Pages, RequestId, Seq
@@ -191,7 +192,7 @@ def restore(packed: bytes) -> State:
         found = msgspec.msgpack.decode(packed, type=StateImage)
         _check(found)
         return _built(found)
-    except (msgspec.DecodeError, BadConfig, KeyError, IndexError, ValueError, OverflowError) as error:
+    except (*UNREADABLE, BadConfig, KeyError, IndexError, ValueError, OverflowError) as error:
         raise BadImage(f"this is no image of a state: {error}") from error
 
 

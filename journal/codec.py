@@ -27,6 +27,10 @@ UPCASTERS: Mapping[int, Upcaster] = {}
 entry differ from the next by fields with defaults only, which need no help."""
 
 
+UNREADABLE = (msgspec.DecodeError, RecursionError)
+"""What decoding raises for bytes that are not what they should be: of another shape, or nested without end."""
+
+
 class NotEvents(ValueError):
     """The bytes do not hold the events that they should; the message says how."""
 
@@ -60,7 +64,7 @@ class Decoder:
         """The `count` events in `body`; raises NotEvents."""
         try:
             events = self._upcast(body) if self._steps else self._unpack(body)
-        except (msgspec.DecodeError, msgspec.ValidationError, LookupError, TypeError, ValueError) as error:
+        except (*UNREADABLE, LookupError, TypeError, ValueError) as error:
             raise NotEvents(str(error)) from error
         if len(events) != count:
             raise NotEvents(f"{count} events were announced, the body holds {len(events)}")

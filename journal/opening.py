@@ -18,7 +18,14 @@ from radixledger.journal.folder import LOCK_NAME, listing, open_segment, rank_fo
 from radixledger.journal.frame import chain_start
 from radixledger.journal.lock import WriterLock
 from radixledger.journal.pen import Limits, OnFailure, Pen
-from radixledger.journal.redact import HASHED, PLAIN, Redactor, default_key_path, load_or_create_key
+from radixledger.journal.redact import (
+    HASHED,
+    PLAIN,
+    Redactor,
+    default_key_path,
+    load_or_create_key,
+    spelled_out,
+)
 from radixledger.journal.resume import Past, look_back
 from radixledger.journal.retention import Retention
 from radixledger.journal.segment import Heading, SegmentFile, UnfinishedHeading
@@ -109,7 +116,7 @@ def _last_seq(listed: SegmentFile) -> Seq | None:
 
 def _named(run: Path, opened: Opened, past: Past | None, key: bytes | None) -> tuple[Opened, Redactor | None]:
     """`opened` with its run, epoch, schema and key id, and the redactor that the key makes."""
-    name = past.run if past else opened.run or run.absolute().name
+    name = past.run if past else opened.run or spelled_out(run).name
     if opened.run not in ("", name):
         raise ValueError(f"this journal is of run {name!r}; {opened.run!r} cannot go on with it")
     match opened.redaction:

@@ -105,8 +105,13 @@ def key_id(key: bytes) -> str:
 
 def default_key_path(run: Path) -> Path:
     """`RUN.redaction.key`, beside the run's folder: whoever copies or packs the folder does not take the key."""
-    run = run.absolute()
+    run = spelled_out(run)
     return run.with_name(run.name + ".redaction.key")
+
+
+def spelled_out(run: Path) -> Path:
+    """The path of a run without `..`, which is no name; a link keeps its own."""
+    return Path(os.path.abspath(run))  # noqa: PTH100 — `resolve` would follow links
 
 
 def load_or_create_key(path: Path) -> bytes:

@@ -28,6 +28,7 @@ from radixledger.journal.block import (
     decode_block,
     decode_header,
 )
+from radixledger.journal.codec import UNREADABLE
 from radixledger.journal.errors import Damaged, MissingEvents
 from radixledger.journal.frame import RawFrame, find_bytes
 from radixledger.journal.segment import Heading, SegmentFile, open_headed
@@ -278,7 +279,7 @@ class SealedSegment:
             return offset, None
         try:
             footer = msgspec.msgpack.decode(body, type=Footer)
-        except (msgspec.DecodeError, msgspec.ValidationError):
+        except UNREADABLE:
             return offset, None
         return offset, footer if _is_in_order(footer.index, self._begin, offset) else None
 

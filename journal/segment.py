@@ -17,7 +17,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from radixledger.journal.codec import Decoder, NotEvents, decoder_for, fingerprint
+from radixledger.journal.codec import UNREADABLE, Decoder, NotEvents, decoder_for, fingerprint
 from radixledger.journal.errors import Damaged, TooNew
 from radixledger.journal.events import SCHEMA_VERSION, Opened
 from radixledger.journal.frame import CHAIN_BYTES, RawFrame
@@ -188,7 +188,7 @@ def _unfinished(path: Path, form: Form, size: int) -> Exception:
 def _decode_heading(path: Path, body: bytes) -> Heading:
     try:
         heading = msgspec.msgpack.decode(body, type=Heading)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except UNREADABLE as error:
         raise _damage(path, f"the heading cannot be read: {error}") from error
     if heading.schema > SCHEMA_VERSION:
         raise TooNew(path, what="vocabulary", needs=heading.schema, have=SCHEMA_VERSION)

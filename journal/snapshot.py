@@ -15,6 +15,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
+from radixledger.journal.codec import UNREADABLE
 from radixledger.journal.disk import Disk, publish
 from radixledger.journal.errors import Damaged, TooNew
 from radixledger.journal.events import SCHEMA_VERSION
@@ -119,7 +120,7 @@ def _read_head(path: Path, start: bytes) -> tuple[SnapshotHead, int]:
         raise _damage(path, "the head fails its checksum")
     try:
         head = msgspec.msgpack.decode(packed, type=SnapshotHead)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except UNREADABLE as error:
         raise _damage(path, f"the head cannot be read: {error}") from error
     if head.schema > SCHEMA_VERSION:
         raise TooNew(path, what="vocabulary", needs=head.schema, have=SCHEMA_VERSION)

@@ -224,7 +224,7 @@ class JournalWriter:
                 time_ns=time_ns,
                 digest=digest,
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise SnapshotFailed(path, seq=seq, cause=str(error)) from error
         return path
 

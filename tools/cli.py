@@ -145,7 +145,8 @@ def run(arguments: list[str] | None = None) -> int:
     """Run one command line (default: the program's own arguments); the exit code."""
     try:
         result = radixledger.main(arguments, prog_name="radixledger", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # a shell can start us with it closed: `>&-`
+            sys.stdout.flush()
     except click.ClickException as failure:
         failure.show()
         return failure.exit_code

@@ -109,7 +109,7 @@ class Driver:
                 return
             if not self._can_ever_fit(job):
                 self.counts.refused += 1
-                self.stream.ended(job, self._answer(job.outputs))
+                self.stream.ended(job, self._answer(0))
                 continue
             if (self._prefilling or self._running) and not self._fits_now(job):
                 self._waiting.appendleft(job)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from radixledger import __version__
-from radixledger.cache.config import checked
+from radixledger.cache.config import BadConfig, checked
 from radixledger.cache.rank import RankCache
 from radixledger.journal.events import Config, Opened
-from radixledger.journal.redact import load_or_create_key
+from radixledger.journal.redact import load_or_create_key, spelled_out
 from radixledger.journal.retention import Retention
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.journal.writer import JournalWriter, Policy
@@ -80,12 +80,17 @@ def open_rank(
 ) -> C:
     """The cache of one rank, with its journal if there is to be one.
 
-    Raises BadConfig, and what `JournalWriter.open` raises: RunExists, WriterBusy, KeyFileRefused.
+    Raises BadConfig, for a folder without a name too, and what `JournalWriter.open` raises: RunExists, WriterBusy, KeyFileRefused.
     """
     code = revision()
+    name = spelled_out(recording.run).name if recording.run is not None else ""
+    if recording.run is not None and not name:
+        raise BadConfig(
+            "journal", f"{recording.run} has no name that a run could have; choose a folder in it"
+        )
     opened = checked(
         Opened(
-            run=recording.run.name if recording.run is not None else "",
+            run=name,
             rank=Rank(rank),
             ranks=ranks,
             epoch=0,

@@ -65,7 +65,7 @@ def read_trace(path: Path, limit: int | None = None) -> Iterator[Job]:
                 return
             try:
                 row = decode(line)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, RecursionError) as error:
                 raise BadTrace(f"{path}, line {number}: {error}") from None
             if row.input_length < 1 or row.output_length < 1:
                 raise BadTrace(f"{path}, line {number}: input_length and output_length must be at least 1")

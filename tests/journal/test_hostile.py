@@ -1,6 +1,7 @@
 """Files that somebody made up, with checksums that are right: they can do no more than fail (J7)."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from radixledger.journal import seal as sealing_module
+from radixledger.journal import snapshot as snapshot_module
 from radixledger.journal.block import encode_block
 from radixledger.journal.codec import Encoder
 from radixledger.journal.disk import Disk
@@ -197,6 +199,52 @@ def test_a_body_that_is_no_events_is_damage_and_costs_its_frame(tmp_path: Path) 
     done = recover(tmp_path, RANK, tmp_path / "copy")
     assert (done.events, done.lost) == (5, 2)
     assert examine(tmp_path / "copy", RANK).segments[0].verdict is Verdict.GAPPED
+
+
+DEEP = b"\x91" * 20_000 + b"\xc0"
+"""One value, in more lists than anybody's stack has room for."""
+
+
+def swollen(record: Any) -> Any:
+    """The record with a field too many, which a reader passes over."""
+    kind = msgspec.defstruct(
+        "Swollen", [("beyond", msgspec.Raw, msgspec.Raw(DEEP))], bases=(type(record),), array_like=True
+    )
+    return kind(*(getattr(record, field) for field in record.__struct_fields__))
+
+
+def test_a_body_that_is_nested_without_end_is_damage(tmp_path: Path) -> None:
+    good = Encoder().encode([GroupOpened(), GroupOpened()])
+    forged_frames(tmp_path, good, Encoder().encode([swollen(Gap(1, "")), GroupOpened()]), good)
+    with pytest.raises(Damaged, match="does not hold what it says"):
+        read(tmp_path)
+    assert salvaged(tmp_path) == (5, 2)
+
+
+def test_a_heading_that_is_nested_without_end_is_damage(run: Path) -> None:
+    path, heading, blocks, footer = taken_apart(run)
+    put_together(path, swollen(heading), blocks, footer)
+    with pytest.raises(Damaged, match="the heading cannot be read"):
+        read(run)
+    assert examine(run, RANK).segments[0].verdict is Verdict.UNREADABLE
+
+
+def test_a_footer_that_is_nested_without_end_costs_a_notice(run: Path) -> None:
+    before = read(run)
+    path, heading, blocks, footer = taken_apart(run)
+    put_together(path, heading, blocks, swollen(footer))
+    assert read(run) == before
+
+
+def test_a_snapshot_that_is_nested_without_end_is_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = snapshot_module.SnapshotHead
+    with new_writer(tmp_path) as writer, monkeypatch.context() as during:
+        during.setattr(snapshot_module, "SnapshotHead", lambda *fields: swollen(head(*fields)))
+        path = writer.write_snapshot(b"", b"")
+    with pytest.raises(Damaged, match="the head cannot be read"):
+        snapshot_module.read_snapshot(path)
 
 
 @pytest.mark.parametrize(

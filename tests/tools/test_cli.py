@@ -156,3 +156,10 @@ sys.exit(cli.run(["chatter"]))
         talker.stdout.close()
         noise = talker.stderr.read()
     assert (talker.returncode, noise) == (141, b"")
+
+
+def test_a_program_that_was_started_with_its_output_closed_is_no_bug() -> None:
+    """A shell's `>&-`: there is nobody to tell, and nothing wrong."""
+    command = [sys.executable, "-m", "radixledger.tools.cli", "--version"]
+    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *command], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -11,6 +11,7 @@ from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Refusal
 from radixledger.journal.events import Config
 from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.redact import default_key_path
 from radixledger.journal.retention import Retention
 from radixledger.journal.units import Rank
 from radixledger.journal.writer import JournalWriter, Policy
@@ -160,3 +161,24 @@ def test_a_drive_that_keeps_little_leaves_a_journal_that_begins_at_a_snapshot(tm
     assert report.clean
     assert report.from_snapshot
     assert report.seq_last == cache.state.seq
+
+
+def test_a_request_that_wants_more_tokens_than_there_are_is_refused_without_making_them(
+    tmp_path: Path,
+) -> None:
+    """R156: a length is compared with the pools before anything is allocated for it."""
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text('{"input_length": 5, "output_length": 99999999999999, "hash_ids": [1]}\n')
+    command = ["drive", str(trace), "--enable-unified-radix-tree", "--commit-policy", "off", "--json"]
+    assert radixledger(command) == 0
+
+
+def test_a_run_needs_a_folder_with_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """J1: the root of a disk has none, and nothing is made in it."""
+    assert radixledger(["drive", str(SAMPLE), "--enable-unified-radix-tree", "--journal", "/"]) == 2
+    assert "/ has no name" in capsys.readouterr().err
+
+
+def test_the_key_of_a_run_never_lies_in_it_however_its_folder_is_spelled() -> None:
+    """J6: `..` is no name to put the key beside."""
+    assert default_key_path(Path("/runs/monday/inner/..")) == Path("/runs/monday.redaction.key")

@@ -31,6 +31,7 @@ def test_equal_blocks_of_a_trace_have_equal_tokens_and_no_others_do(tmp_path: Pa
         ('{"input_length": 1024, "output_length": 1, "hash_ids": [1]}', "hash_ids"),
         ('{"input_length": 0, "output_length": 1, "hash_ids": []}', "input_length"),
         ("not json", "line 2"),
+        ('{"deep": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 2"),
     ],
 )
 def test_a_bad_line_of_a_trace_is_named_with_file_line_and_field(
