@@ -154,6 +154,11 @@ def count_text(number: int) -> str:
     return f"{number:,}"
 
 
+def count_of(number: int, noun: str) -> str:
+    """`1 segment`, `12,345 segments`: a count with its noun, which takes an s."""
+    return f"{count_text(number)} {noun}{'' if number == 1 else 's'}"
+
+
 def bytes_text(number: float) -> str:
     """A byte count for people: `17 B`, `1.5 KiB`, `3.2 GiB`."""
     if abs(number) < 1024:
@@ -192,15 +197,16 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
 
 
 def _print_records(console: Console, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    for row in rows:
+    for place, row in enumerate(rows):
+        if place:
+            console.print()
         _print_record(console, columns, row)
-        console.print()
 
 
 def _print_record(console: Console, names: Sequence[str], values: Sequence[object]) -> None:
     width = max(map(len, names), default=0)
     for name, value in zip(names, values, strict=True):
-        console.print(f"{name:<{width}}  {_cell(value)}", soft_wrap=True)
+        console.print(f"{name:<{width}}  {_cell(value).strip()}".rstrip(), soft_wrap=True)
 
 
 def _cell(value: object) -> str:

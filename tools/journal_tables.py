@@ -7,7 +7,15 @@ import click
 from radixledger.journal.doctor import RankReport, SegmentReport
 from radixledger.journal.recover import Recovered
 from radixledger.journal.tally import RankTally
-from radixledger.tools.console import bytes_text, count_text, print_facts, print_table, remark, seconds_text
+from radixledger.tools.console import (
+    bytes_text,
+    count_of,
+    count_text,
+    print_facts,
+    print_table,
+    remark,
+    seconds_text,
+)
 from radixledger.tools.event_text import time_text
 
 
@@ -67,7 +75,7 @@ def print_report(report: RankReport) -> None:
     events = sum(each.events for each in report.segments)
     lost = sum(each.lost for each in report.segments)
     verdict = "has findings" if report.has_findings else "is sound"
-    summary = f"rank {report.rank} {verdict}: {count_text(events)} events in {len(report.segments)} segments"
+    summary = f"rank {report.rank} {verdict}: {count_of(events, 'event')} in {count_of(len(report.segments), 'segment')}"
     summary += f", {count_text(lost)} lost" if lost else ""
     summary += f"; process {report.writer} may be writing it" if report.writer else ""
     columns = ("segment", "form", "verdict", "epoch", "first", "last", "events", "frames", "lost", "bytes")

@@ -3,6 +3,7 @@
 Rule: these commands only read. They need the journal and nothing else: no device, no model, no key.
 """
 
+import shlex
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,7 +52,10 @@ salvage_flag = click.option(
 
 @click.group()
 def command() -> None:
-    """Rebuild what was true from a journal: verify it, show any state, tell a page's story."""
+    """Rebuild what was true from a journal: verify it, show any state, tell a page's story.
+
+    RUN is the folder that was given as --journal; it holds one rank-NNNN folder per rank.
+    """
 
 
 @command.command(
@@ -80,7 +84,7 @@ def verify(run: Path, rank: int | None, from_snapshot: bool, salvage: bool, as_j
     if as_json:
         print_json({"clean": all(each.clean for each in reports), "ranks": reports})
     else:
-        _print_reports(reports, time.monotonic() - begun)
+        _print_reports(run, reports, time.monotonic() - begun)
     if any(each.unreadable for each in reports):
         exit_with(UNREADABLE)
     if not all(each.clean for each in reports):
@@ -109,7 +113,7 @@ def _watched(run: Path, rank: Rank) -> Iterator[Watch]:
         yield watch
 
 
-def _print_reports(reports: list[RankReport], seconds: float) -> None:
+def _print_reports(run: Path, reports: list[RankReport], seconds: float) -> None:
     columns = (
         "rank",
         "events",
@@ -128,7 +132,7 @@ def _print_reports(reports: list[RankReport], seconds: float) -> None:
     ]  # fmt: skip
     print_table(columns, rows)
     for each in reports:
-        _print_report(each)
+        _print_report(run, each)
     events = sum(each.events for each in reports)
     rate = count_text(round(events / seconds)) if seconds else "?"
     click.echo(f"\n{count_text(events)} events in {seconds_text(seconds)}, {rate} a second")
@@ -142,7 +146,7 @@ def _verdict(report: RankReport) -> str:
     return "clean" if report.clean else "not clean"
 
 
-def _print_report(report: RankReport) -> None:
+def _print_report(run: Path, report: RankReport) -> None:
     lines = (
         [f"began at the snapshot of event {report.from_snapshot}"] if report.from_snapshot is not None else []
     )
@@ -161,10 +165,10 @@ def _print_report(report: RankReport) -> None:
     for line in lines:
         click.echo(f"rank {report.rank}: {line}")
     if report.findings:
-        _print_findings(report)
+        _print_findings(run, report)
 
 
-def _print_findings(report: RankReport) -> None:
+def _print_findings(run: Path, report: RankReport) -> None:
     first = report.findings[0]
     click.echo(f"\nrank {report.rank}, first wrong event: {_finding_text(first)}")
     if report.first_frame is not None:
@@ -175,7 +179,7 @@ def _print_findings(report: RankReport) -> None:
         page = f"{first.pool} page {first.pages[0]}"
         _print_story(report.story, f"what happened to {page} until then (the end of it)")
         where = f"--rank {report.rank} --pool {first.pool.lower()} --page {first.pages[0]}"
-        click.echo(f"the whole story: radixledger replay blame RUN {where}")
+        click.echo(f"the whole story: radixledger replay blame {shlex.quote(str(run))} {where}")
     if len(report.findings) > 1:
         print_table(("law", "findings"), sorted(report.broken.items()), title="\nall findings, by law")
         for each in report.findings[1:]:
@@ -206,7 +210,9 @@ def _finding_text(told: Told) -> str:
 @run_argument
 @rank_option
 @click.option(
-    "--at", metavar="SEQ|TIME", help="An event, a time (ISO 8601), or +ms since the first event; the end."
+    "--at",
+    metavar="SEQ|TIME",
+    help="An event, a time (ISO 8601), or +ms since the first event.  [default: the end]",
 )
 @salvage_flag
 @json_flag

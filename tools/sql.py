@@ -22,7 +22,7 @@ from radixledger.tools.console import (
     FINDINGS,
     USAGE,
     CommandFailure,
-    count_text,
+    count_of,
     examples,
     exit_with,
     json_flag,
@@ -148,7 +148,7 @@ def _print_found(answers: dict[str, Answer], found: dict[str, Answer]) -> None:
         _print_rows(answer, title=f"{name}: {find(name).title}")
         click.echo()
     rows = sum(len(answer.rows) for answer in found.values())
-    told = f"{count_text(rows)} findings on {len(found)} of them" if found else "no findings"
+    told = f"{count_of(rows, 'finding')} on {len(found)} of them" if found else "no findings"
     click.echo(f"{len(answers)} checks, {told}")
 
 

@@ -80,7 +80,7 @@ def test_findings_leave_with_1_and_name_the_first_wrong_event(
     out = told(capfd, "verify", run, code=1)
     assert f"first wrong event: event {first}, " in out
     assert "a_page_is_freed_once" in out
-    assert f"radixledger replay blame RUN --rank 0 --pool full --page {page}" in out
+    assert f"radixledger replay blame {run} --rank 0 --pool full --page {page}" in out
     assert "Allocated" in out
     found = json.loads(told(capfd, "verify", run, "--json", code=1))["ranks"][0]
     assert found["findings"][0]["seq"] == first

@@ -92,7 +92,7 @@ def test_a_check_with_rows_leaves_with_1(run: Path, wrong_run: Path, capfd: Capt
 def test_all_checks_together_tell_what_each_found(wrong_run: Path, capfd: Capture) -> None:
     out = told(capfd, "sql", wrong_run, "--checks", code=1)
     assert "double_free: Double frees: a page was given back although" in out
-    assert out.endswith(" checks, 1 findings on 1 of them\n")
+    assert out.endswith(" checks, 1 finding on 1 of them\n")
     document = json.loads(told(capfd, "sql", wrong_run, "--checks", "--json", code=1))
     assert document["clean"] is False
     assert [check["name"] for check in document["checks"] if check["rows"]] == ["double_free"]
