@@ -80,12 +80,13 @@ def command() -> None:
 
 
 @command.command(
+    short_help="Print events, one a line.",
     epilog=examples(
         "radixledger journal cat RUN | less -S",
         "radixledger journal cat RUN --rank 3 --from 1200 --to 1300",
         "radixledger journal cat RUN --type Refused --type Violated",
         "radixledger journal cat RUN --json --type Freed | jq .full",
-    )
+    ),
 )
 @run_argument
 @rank_option
@@ -195,7 +196,8 @@ def _json_writer(reader: JournalReader) -> Callable[[Frame, int, AnyEvent], None
 
 
 @command.command(
-    epilog=examples("radixledger journal stats RUN", "radixledger journal stats RUN --rank 0 --json")
+    short_help="Count events and bytes by type.",
+    epilog=examples("radixledger journal stats RUN", "radixledger journal stats RUN --rank 0 --json"),
 )
 @run_argument
 @rank_option
@@ -216,7 +218,10 @@ def stats(run: Path, ranks: tuple[int, ...], *, salvage: bool, as_json: bool) ->
         print_tally(each)
 
 
-@command.command(epilog=examples("radixledger journal doctor RUN", "radixledger journal doctor RUN --json"))
+@command.command(
+    short_help="Say, file by file, what is whole and what is not.",
+    epilog=examples("radixledger journal doctor RUN", "radixledger journal doctor RUN --json"),
+)
 @run_argument
 @rank_option
 @json_flag
@@ -238,7 +243,8 @@ def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
 
 
 @command.command(
-    epilog=examples("radixledger journal recover RUN --to COPY", "radixledger journal doctor COPY")
+    short_help="Copy what can be read into a new run.",
+    epilog=examples("radixledger journal recover RUN --to COPY", "radixledger journal doctor COPY"),
 )
 @run_argument
 @click.option(
