@@ -15,6 +15,7 @@ import msgspec
 from radixledger.cache.config import BadConfig
 from radixledger.cache.rank import RankCache
 from radixledger.cache.sizing import swa_pages_for
+from radixledger.journal.errors import RunExists
 from radixledger.journal.events import Config
 from radixledger.journal.retention import Retention
 from radixledger.journal.writer import Policy
@@ -237,6 +238,11 @@ def _opened(config: Config, recording: Recording, rank: int, ranks: int, clock: 
         return open_rank(RankCache, config, recording, rank=rank, ranks=ranks, clock=clock)
     except BadConfig as error:
         raise CommandFailure(str(error), USAGE) from None
+    except RunExists as error:
+        raise CommandFailure(
+            f"{error.folder} holds a journal already, and a run is never written over: give --journal another folder",
+            USAGE,
+        ) from None
 
 
 def _share(
