@@ -60,10 +60,10 @@ def ranks_in(run: Path) -> list[Rank]:
     """The ranks that a run holds journals of, in order; raises NoJournal where there is none."""
     if not run.is_dir():
         raise NoJournal(run, "there is no such folder")
+    names = (entry.name for entry in run.iterdir())
+    numbers = (name.removeprefix(_RANK_PREFIX) for name in names if name.startswith(_RANK_PREFIX))
     ranks = sorted(
-        Rank(int(entry.name.removeprefix(_RANK_PREFIX)))
-        for entry in run.iterdir()
-        if entry.name.startswith(_RANK_PREFIX) and entry.name.removeprefix(_RANK_PREFIX).isdecimal()
+        Rank(int(number)) for number in numbers if number.isdecimal() and number == f"{int(number):04d}"
     )
     if not ranks:
         raise NoJournal(run, "this folder holds no rank-NNNN folder, so it is no run")
@@ -113,4 +113,4 @@ def open_segment(listed: SegmentFile, stand_in: Heading | None = None) -> Segmen
 
 def _number(path: Path) -> Seq | None:
     stem = path.stem
-    return Seq(int(stem)) if len(stem) == _NUMBER_DIGITS and stem.isdecimal() else None
+    return Seq(int(stem)) if len(stem) == _NUMBER_DIGITS and stem.isascii() and stem.isdecimal() else None

@@ -11,6 +11,7 @@ Rule: a file is named after the first sequence number it accounts for, and its h
 import struct
 from enum import IntEnum
 from pathlib import Path
+from stat import S_ISREG
 from typing import BinaryIO, NamedTuple, Protocol
 from zlib import crc32
 
@@ -135,12 +136,23 @@ def encode_heading(heading: Heading, form: Form) -> bytes:
     return b"".join((checked, crc32(checked).to_bytes(4, "little"), body))
 
 
+def open_file(path: Path) -> BinaryIO:
+    """A file of a journal, open for reading.
+
+    Raises FileNotFoundError, and Damaged for what only has the name of one: a pipe would be waited for, a device read
+    without end.
+    """
+    if not S_ISREG(path.stat().st_mode):
+        raise _damage(path, "this is no regular file")
+    return path.open("rb", buffering=1 << 18)
+
+
 def open_headed(listed: SegmentFile, stand_in: Heading | None) -> tuple[BinaryIO, Heading]:
     """The file open behind its heading; or at its very beginning, headed by a `stand_in` for a damaged one.
 
     Raises FileNotFoundError and what `read_heading` raises.
     """
-    file = listed.path.open("rb", buffering=1 << 18)
+    file = open_file(listed.path)
     if stand_in is not None:
         return file, stand_in
     try:

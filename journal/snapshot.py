@@ -19,7 +19,7 @@ from radixledger.journal.codec import UNREADABLE
 from radixledger.journal.disk import Disk, publish
 from radixledger.journal.errors import Damaged, TooNew
 from radixledger.journal.events import SCHEMA_VERSION
-from radixledger.journal.segment import FORMAT_VERSION
+from radixledger.journal.segment import FORMAT_VERSION, open_file
 from radixledger.journal.units import Rank, Seq
 
 MAGIC = b"RLSNAP\r\n"
@@ -85,16 +85,16 @@ def write_snapshot(
 
 def read_head(path: Path) -> SnapshotHead:
     """What a snapshot says of itself, its image unread; raises Damaged, TooNew and FileNotFoundError."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return _read_head(path, file.read(_PREFIX.size + _HEAD_BYTES_MAX))[0]
 
 
 def read_snapshot(path: Path) -> Snapshot:
     """A snapshot with its image, both checked; raises Damaged, TooNew and FileNotFoundError."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         head, size = _read_head(path, file.read(_PREFIX.size + _HEAD_BYTES_MAX))
         file.seek(size)
-        data = file.read()
+        data = file.read(head.image_bytes + (head.image_bytes >> 8) + 1024)  # zlib never adds so much
     if crc32(data) != head.data_crc:
         raise _damage(path, "the image fails its checksum")
     unpack = zlib.decompressobj()

@@ -1,5 +1,6 @@
 """Files that somebody made up, with checksums that are right: they can do no more than fail (J7)."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from radixledger.journal.disk import Disk
 from radixledger.journal.doctor import Verdict, examine
 from radixledger.journal.errors import Damaged, MissingEvents, NoJournal, ReaderError
 from radixledger.journal.events import AnyEvent, Closed, Gap, GroupOpened
-from radixledger.journal.folder import listing, open_segment, rank_folder
+from radixledger.journal.folder import listing, open_segment, rank_folder, ranks_in
 from radixledger.journal.frame import RawFrame, chain_after
 from radixledger.journal.live import LiveWriter
 from radixledger.journal.reader import JournalReader
@@ -338,3 +339,22 @@ def test_a_segment_that_is_dropped_while_it_is_followed_is_missed(tmp_path: Path
 def test_all_errors_of_reading_have_one_parent(run: Path) -> None:
     with pytest.raises(ReaderError):
         JournalReader(run, Rank(9))
+
+
+@pytest.mark.parametrize("suffix", [".sealed", ".snap"])
+@pytest.mark.parametrize("thing", ["pipe", "device", "folder"])
+def test_what_only_has_the_name_of_a_file_is_neither_waited_for_nor_read(
+    run: Path, thing: str, suffix: str
+) -> None:
+    path = rank_folder(run, RANK) / f"{1:020d}{suffix}"
+    path.unlink(missing_ok=True)
+    {"pipe": os.mkfifo, "device": lambda at: at.symlink_to("/dev/zero"), "folder": Path.mkdir}[thing](path)
+    with pytest.raises(Damaged, match="no regular file"):
+        _ = read(run) if suffix == ".sealed" else snapshot_module.read_snapshot(path)
+
+
+def test_a_rank_has_one_folder_and_others_of_its_number_are_none(run: Path) -> None:
+    """J2: a copy that somebody named alike is not the same rank once more."""
+    for name in ("rank-00000", "rank-0", "rank-\N{FULLWIDTH DIGIT ZERO}000", "rank-x"):
+        (run / name).mkdir()
+    assert ranks_in(run) == [RANK]
