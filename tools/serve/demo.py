@@ -5,6 +5,7 @@ Rule: the demo fails when something that it is there to show did not happen; eve
 """
 
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -217,7 +218,7 @@ def question(folder: Path) -> None:
         show(shared, shared.columns, "\nequal page numbers on two ranks, at the same step, are two pages")
         broken = [check.name for check in of_kind("check") if ask(connection, check).rows]
         click.echo(
-            f"\n{len(of_kind('check'))} checks in SQL, {len(broken) or 'no'} findings {' '.join(broken)}"
+            f"\n{len(of_kind('check'))} checks in SQL, {'findings by ' + ', '.join(broken) if broken else 'no findings'}"
         )
     missing = [event for event in HAPPENINGS if not happened.get(event)]
     if missing:
@@ -304,6 +305,8 @@ def close(folder: Path, planted: DoubleFree, seconds: float) -> None:
     click.echo(
         f"All of it lies in {folder}. Look next at (docs/triage.md says which command fits which symptom):\n"
     )
+    if shutil.which("radixledger") is None:
+        click.echo(f"first, to have radixledger on your path: . {activation()}\n")
     sizes = f"--page-size {WARM.page_size} --full-pages {WARM.full_pages} --swa-pages {WARM.swa_pages} --dp-size {WARM.ranks}"
     steps = f"--chunked-prefill-size {WARM.chunk_tokens} --max-running-requests {WARM.running}"
     print_facts({
@@ -315,6 +318,12 @@ def close(folder: Path, planted: DoubleFree, seconds: float) -> None:
         "the same run again": f"radixledger serve --offline {folder}/requests.jsonl --output again.jsonl --model-path tiny "
         f"--journal again --key-file {folder}/redaction.key --enable-unified-radix-tree {sizes} {steps}",
     })  # fmt: skip
+
+
+def activation() -> Path:
+    """The script of our environment, as it is named from here."""
+    script = Path(sys.prefix, "bin", "activate")
+    return script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
 
 
 def title(text: str, *explained: str) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from radixledger.journal.events import Opened
+from radixledger.journal.events import Freed, Opened
 from radixledger.journal.reader import JournalReader
-from radixledger.journal.units import Rank
+from radixledger.journal.units import NO_PAGES, Rank, Seq
 from radixledger.replay.verdict import RankReport
 from radixledger.tools.cli import run as run_command
 from radixledger.tools.console import CommandFailure
+from radixledger.tools.drill import DoubleFree
 from radixledger.tools.serve import demo
 from radixledger.tools.serve.conversations import Conversations, Talk
 from radixledger.tools.serve.engine import Outcome
@@ -88,6 +89,23 @@ def test_an_earlier_demo_is_replaced_on_demand_only_and_nothing_else_ever(
         assert run_command(["demo", "--to", str(tmp_path), *force]) == 2
         assert "is not what a demo leaves" in capfd.readouterr().err
     assert (tmp_path / "mine.txt").read_text() == "keep"
+
+
+def test_it_says_how_to_get_at_the_command_line_where_the_shell_would_not_find_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    again = Freed(0, NO_PAGES, NO_PAGES, NO_PAGES)
+    planted = DoubleFree(Rank(0), page=1, first=Seq(2), second=Seq(3), again=again)
+    monkeypatch.setattr("sys.prefix", str(tmp_path / ".venv"))
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / "bin" / "radixledger"
+    script.parent.mkdir()
+    monkeypatch.setenv("PATH", str(script.parent))
+    demo.close(Path("demo-run"), planted, 1.0)
+    assert "on your path: . .venv/bin/activate\n" in capfd.readouterr().out
+    script.touch(0o755)
+    demo.close(Path("demo-run"), planted, 1.0)
+    assert "activate" not in capfd.readouterr().out
 
 
 def test_it_fails_when_there_was_no_pressure(
