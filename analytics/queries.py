@@ -137,7 +137,9 @@ def ask_sql(
         result = connection.execute(query)
         return Answer(tuple(column[0] for column in result.description or ()), result.fetchall())
     except duckdb.Error as error:
-        raise QuestionError(str(error)) from error
+        raise QuestionError(
+            f"{error}\n\n`radixledger sql --list TABLE` shows the columns of a table"
+        ) from error
 
 
 def _identifier(name: str) -> str:

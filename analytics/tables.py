@@ -203,7 +203,7 @@ TITLES: dict[str, str] = {
     "repointings": "Rows that name tree pages from now on, and their protected length.",
     "step_changes": "Device steps that began or ended.",
     "evictions": "What each eviction was asked for and what it reports as gained, in pages.",
-    "ledgers": "Idle and busy ledgers as the gates read them, in tokens.",
+    "ledgers": "The accounts of a rank as checks read them, idle and busy, in tokens.",
     "refusals": "Commands that were turned down, and why.",
     "violations": "Laws that the writer saw broken.",
     "gaps": "Where events are missing, and how many.",

@@ -1,4 +1,4 @@
--- Hit rate: how many of the prompt tokens of admitted requests came from the tree, by rank.
+-- Hit rate: how many of the prompt tokens of admitted requests came from the tree, by rank; a row without one is the run.
 --
 -- `full_hit_rate` is what FULL pages alone would have given: the difference was lost to dead windows. A rate comes
 -- with its parts, so that ranks and runs can be added up (W33).

@@ -156,6 +156,7 @@ def test_the_columns_of_a_table_are_shown(capfd: Capture) -> None:
         (["RUN", "page_life", "--set", "page"], "--set page: write NAME=VALUE"),
         (["RUN", "hit_rate", "--set", "page=1"], "hit_rate has no parameter page"),
         (["RUN", "-c", "SELECT * FROM nowhere"], "nowhere"),
+        (["RUN", "-c", "SELECT nothing FROM pages"], "`radixledger sql --list TABLE` shows"),
         (["double_free"], "name a run"),
     ],
 )
