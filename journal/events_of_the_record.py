@@ -56,7 +56,7 @@ class Refused(Event, frozen=True, array_like=True, gc=False, tag=10):
 
 
 class LedgerTaken(Event, frozen=True, array_like=True, gc=False, tag=24):
-    """The accounts of one rank as the gates read them, in tokens (R153); `phase` names the moment."""
+    """The accounts of one rank as checks read them, in tokens (R153); `phase` names the moment."""
 
     phase: str
     idle: bool
@@ -109,7 +109,7 @@ class Violated(Event, frozen=True, array_like=True, gc=False, tag=27):
 
 
 class Gap(Event, frozen=True, array_like=True, gc=False, tag=28):
-    """`lost` events are missing before this one, and why; a journal with a gap passes no gate (J11)."""
+    """`lost` events are missing before this one, and why; a journal with a gap is never called clean (J11)."""
 
     lost: int
     reason: str

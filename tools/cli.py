@@ -103,7 +103,7 @@ class LazyGroup(click.Group):
             if error.name is None or error.name.partition(".")[0] not in ENGINE_PACKAGES:
                 raise
             raise CommandFailure(
-                f"`radixledger {cmd_name}` runs the engine, which needs {error.name}: pip install 'radixledger[serve]'",
+                f"`radixledger {cmd_name}` runs the engine, which needs {error.name}: pip install 'radixledger[serve]'; in a checkout '.[serve]'",
                 USAGE,
             ) from error
         command: click.Command = getattr(module, entry.attribute)
