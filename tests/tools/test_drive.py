@@ -123,6 +123,23 @@ def test_a_wrong_command_line_is_refused_before_a_journal_exists(
     assert not run.exists()
 
 
+def test_a_run_is_never_driven_over(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "drive",
+        str(SAMPLE),
+        "--journal",
+        str(tmp_path / "run"),
+        "--enable-unified-radix-tree",
+        "--limit",
+        "1",
+    ]
+    assert radixledger(words) == 0
+    kept = [path.read_bytes() for path in sorted(tmp_path.rglob("*.s*"))]
+    assert radixledger(words) == 2
+    assert "give --journal another folder" in capfd.readouterr().err
+    assert [path.read_bytes() for path in sorted(tmp_path.rglob("*.s*"))] == kept != []
+
+
 def test_a_resumed_run_never_uses_an_id_of_an_earlier_epoch_again(tmp_path: Path) -> None:
     config = Config(8, 60, 40, 20, rows=8, context_pages=64)
     ids: set[int] = set()
