@@ -51,7 +51,7 @@ PARTS: dict[str, Part] = {
         "radixledger bench", "radixledger bench operations --quick", "radixledger bench journal --json"
     )
 )
-@click.argument("parts", nargs=-1, metavar="[operations|operations-committed|journal|system]...")
+@click.argument("parts", nargs=-1, metavar="[PART]...")
 @click.option("--quick", is_flag=True, help="Smaller sizes, a smoke test: the figures mean less.")
 @click.option(
     "--folder",
@@ -60,7 +60,10 @@ PARTS: dict[str, Part] = {
 )
 @json_flag
 def command(parts: tuple[str, ...], quick: bool, folder: Path | None, as_json: bool) -> None:
-    """Measure operations, journal and whole workloads on this machine, beside their bars."""
+    """Measure operations, journal and whole workloads on this machine, beside their bars.
+
+    A PART is operations, operations-committed, journal or system; without one, all are measured.
+    """
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         raise CommandFailure(f"there is no part {', '.join(unknown)}; parts are {', '.join(PARTS)}", USAGE)
