@@ -154,9 +154,10 @@ def prune(state: State, node: Node) -> None:
         parent.children = None
         if parent.parent is not None:
             offer_leaf(state, parent)
-    for order in (state.leaf_order, state.window_order):
-        if len(order) > 2 * len(state.nodes) + 1024:
-            _forget_removed(order)
+    if not state.seq & 255:
+        for order in (state.leaf_order, state.window_order):
+            if len(order) > 2 * len(state.nodes) + 1024:
+                _forget_removed(order)
 
 
 def _forget_removed(order: Order) -> None:

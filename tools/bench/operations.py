@@ -18,7 +18,7 @@ from radixledger.cache.rank import RankCache
 from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation
 from radixledger.journal.units import NO_PAGES, UNBOUND
-from radixledger.tools.bench.bed import Bed
+from radixledger.tools.bench.bed import OPERATIONS_PER_FRAME, Bed
 from radixledger.tools.bench.harness import Figure, median_us, still, time_us, times_us
 
 PAGE = 128
@@ -50,14 +50,18 @@ def lookups(bed: Bed, quick: bool) -> Iterator[Figure]:
         taken: list[float] = []
         turning: list[float] = []
         floors: list[float] = []
+        order = random.Random(tokens + nodes).sample(range(count), count)
+        # As many fresh keys at a time as a busy step of a server would have made, within a mebibyte.
+        at_once = max(1, min(OPERATIONS_PER_FRAME, (1 << 20) // (tokens * 4)))
         with still():
-            for seed in random.Random(tokens + nodes).sample(range(count), count):
-                fresh = prompt(seed, tokens)
-                turning.append(time_us(partial(raw_key, fresh)))
-                key = raw_key(fresh)
-                taken.append(time_us(partial(cache.match, key)))
-                floors.append(time_us(partial(key.__eq__, bytes(bytearray(key)))))
-                bed.tick(cache)
+            for first in range(0, count, at_once):
+                fresh = [prompt(seed, tokens) for seed in order[first : first + at_once]]
+                turning += [time_us(partial(raw_key, each)) for each in fresh]
+                keys = [raw_key(each) for each in fresh]
+                taken += [time_us(partial(cache.match, key)) for key in keys]
+                floors += [time_us(partial(key.__eq__, bytes(bytearray(key)))) for key in keys]
+                for _ in keys:
+                    bed.tick(cache)
         bed.check(cache)
         name = f"match {tokens:,} cached tokens, {'one node' if nodes == 1 else f'{nodes} nodes'}"
         floor = _median(floors)
@@ -153,7 +157,7 @@ def decoding(bed: Bed, quick: bool) -> Iterator[Figure]:
         cache.reclaim_batch(batch)
         cache.decode(batch)
 
-    taken = times_us(bed.ticking(cache, [step] * (500 if quick else 5000), every=1))
+    taken = times_us(bed.ticking(cache, [step] * (500 if quick else 5000)))
     bed.check(cache)
     yield Figure(bed.topic, "decode step of 32 requests", _median(taken), "us", 20)
     yield Figure(bed.topic, "decode step of 32 requests, mean with crossings", sum(taken) / len(taken), "us")
