@@ -13,7 +13,7 @@ Rule: questions read tables and views, and change nothing.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -135,11 +135,25 @@ def ask_sql(
         for name, value in (values or {}).items():
             connection.execute(f'SET VARIABLE "{_identifier(name)}" = ?', [value])
         result = connection.execute(query)
-        return Answer(tuple(column[0] for column in result.description or ()), result.fetchall())
+        if result is None:
+            raise QuestionError("the query is empty")
+        return Answer(_distinct([column[0] for column in result.description or ()]), result.fetchall())
     except duckdb.Error as error:
         raise QuestionError(
             f"{error}\n\n`radixledger sql --list TABLE` shows the columns of a table"
         ) from error
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of columns, a second `run` as `run_2`: what is keyed by name loses no column of a join."""
+    given: list[str] = []
+    for name in names:
+        free, count = name, 1
+        while free in given or (count > 1 and free in names):
+            count += 1
+            free = f"{name}_{count}"
+        given.append(free)
+    return tuple(given)
 
 
 def _identifier(name: str) -> str:

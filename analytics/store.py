@@ -151,9 +151,16 @@ def _transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.commit()
 
 
+_FILE_BEHIND = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+"""NULL for a database in memory, as DuckDB makes one to show a JSON or CSV file that it was given."""
+
+
 def _connect(path: Path | None, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     try:
-        connection = duckdb.connect(str(path or ":memory:"), read_only=read_only)
+        # Whole, a path cannot be read as a place on the net or in memory: `md:x`, `:memory:x`.
+        connection = duckdb.connect(str(path.absolute()) if path else ":memory:", read_only=read_only)
+        if path and not connection.execute(_FILE_BEHIND).fetchall()[0][0]:
+            raise duckdb.IOException("it is data of another kind, and nothing could be stored in it")
         # DuckDB would draw its bar on stdout, which belongs to answers.
         return connection.execute("SET enable_progress_bar = false")
     except duckdb.Error as error:

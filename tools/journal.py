@@ -19,11 +19,14 @@ from radixledger.journal.events import AnyEvent, Closed, Gap
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.recover import recover as recover_rank
+from radixledger.journal.redact import spelled_out
 from radixledger.journal.tally import tally
 from radixledger.journal.units import Rank, Seq
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
+    USAGE,
+    CommandFailure,
     examples,
     exit_with,
     json_flag,
@@ -46,7 +49,7 @@ def _time_ns(_: click.Context, __: click.Parameter, text: str | None) -> int | N
         if text.endswith("s"):
             return round(float(text[:-1]) * 1e9)
         moment = datetime.fromisoformat(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise click.BadParameter(
             f"{text!r} is neither a time like 2026-05-01T12:00:00 nor seconds like 12.5s"
         ) from None
@@ -261,6 +264,11 @@ def recover(run: Path, to: Path, ranks: tuple[int, ...], *, as_json: bool) -> No
 
     The exit code is 1 where events were lost.
     """
+    copy = spelled_out(to)
+    if not copy.name or copy.is_relative_to(spelled_out(run)):
+        raise CommandFailure(
+            f"{to} is no place for a copy of {run}, which stays as it is: name a new folder", USAGE
+        )
     with progress("copying events") as advance:
         done = [recover_rank(run, rank, to, advance) for rank in _ranks(run, ranks)]
     if as_json:

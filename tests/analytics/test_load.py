@@ -323,6 +323,15 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         Database(tmp_path / "letter.txt")
 
 
+def test_a_name_that_duckdb_takes_for_a_place_elsewhere_is_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (":memory:.runs", "md:runs.duckdb"):
+        Database(Path(name)).close()
+        assert (tmp_path / name).is_file()
+
+
 def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
     duckdb.connect(str(tmp_path / "theirs.duckdb")).execute("CREATE TABLE pages (page INTEGER)").close()
     with pytest.raises(StoreError, match="was not loaded by this version"):

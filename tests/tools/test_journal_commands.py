@@ -200,6 +200,8 @@ def test_cat_stops_at_damage_and_goes_on_in_salvage(told: Told, run: Path) -> No
         (("doctor", "EMPTY"), 3, "holds no rank-NNNN folder"),
         (("recover", "EMPTY", "--to", "copy"), 3, "holds no rank-NNNN folder"),
         (("recover", "RUN"), 2, "--to"),
+        (("recover", "RUN", "--to", "/"), 2, "no place for a copy"),
+        (("cat", "RUN", "--since", "1e400s"), 2, "neither a time"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_message(
@@ -212,6 +214,14 @@ def test_what_cannot_be_done_is_said_in_one_message(
     assert says in err.replace("\n", " ")
     assert "Traceback" not in err
     assert out == ""
+
+
+def test_a_copy_does_not_lie_in_the_run_which_is_evidence(told: Told, run: Path) -> None:
+    before = sorted(run.rglob("*"))
+    for place in (run, run / "copy", run / "rank-0000" / ".." / "copy"):
+        code, _, err = told("recover", run, "--to", place)
+        assert (code, "no place for a copy" in err.replace("\n", " ")) == (2, True)
+    assert sorted(run.rglob("*")) == before
 
 
 def test_stats_count_types_epochs_and_bytes(told: Told, run: Path) -> None:

@@ -124,6 +124,13 @@ def test_values_that_json_lacks_are_text(run: Path, capfd: Capture) -> None:
     assert told(capfd, "sql", run, "-c", query, "--format", "csv").splitlines()[1].startswith("0161,1.5,")
 
 
+def test_a_join_loses_no_column_to_another_of_the_same_name(run: Path, capfd: Capture) -> None:
+    query = "SELECT 1 AS seq, 2 AS seq, 3 AS seq_2, 4 AS seq"
+    assert json.loads(told(capfd, "sql", run, "-c", query, "--json")) == [
+        {"seq": 1, "seq_3": 2, "seq_2": 3, "seq_4": 4}
+    ]
+
+
 def test_the_list_shows_every_question_and_table(capfd: Capture) -> None:
     out = told(capfd, "sql", "--list", "--format", "csv")
     assert "check,double_free," in out
@@ -158,6 +165,8 @@ def test_the_columns_of_a_table_are_shown(capfd: Capture) -> None:
         (["RUN", "-c", "SELECT * FROM nowhere"], "nowhere"),
         (["RUN", "-c", "SELECT nothing FROM pages"], "`radixledger sql --list TABLE` shows"),
         (["double_free"], "name a run"),
+        (["RUN", "-c", ""], "the query is empty"),
+        (["RUN", "-c", " ; ;"], "the query is empty"),
     ],
 )
 def test_what_cannot_be_asked_is_wrong_usage(words: list[str], why: str, run: Path, capfd: Capture) -> None:
@@ -174,6 +183,12 @@ def test_places_that_are_something_else_are_wrong_usage(run: Path, tmp_path: Pat
     (tmp_path / "other" / "letter.txt").write_text("dear " * 2000)
     assert "holds other things" in refused(capfd, "load", run, "--to", tmp_path / "other")
     assert "cannot be opened" in refused(capfd, "sql", tmp_path / "other" / "letter.txt", "hit_rate")
+    (tmp_path / "trace.jsonl").write_text('{"input_length": 1}\n' * 100)
+    for words in (
+        ("sql", tmp_path / "trace.jsonl", "hit_rate"),
+        ("load", run, "--to", tmp_path / "trace.jsonl"),
+    ):
+        assert "cannot be opened" in refused(capfd, *words)
     assert "write NAME=VALUE" in refused(capfd, "load", run, "--to", tmp_path / "new", "--label", "pair")
 
 
