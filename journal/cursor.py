@@ -11,6 +11,7 @@ Rule 3: in salvage every number is accounted for, by its event or by a `Gap`.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,7 +101,7 @@ class Cursor:
             before.close()
         self._connect((before or segment).heading, segment)
         if segment.heading.seq_first < self.seq:
-            self._seek(segment)
+            self._seek(segment, first=before is None)
         self._chain = segment.chain
         return True
 
@@ -130,14 +131,17 @@ class Cursor:
             raise Damaged(segment.path, offset=0, after=Seq(self.seq - 1), reason=reason)
         self._note(f"{segment.path.name}: {reason}")
 
-    def _seek(self, segment: Segment) -> None:
+    def _seek(self, segment: Segment, *, first: bool) -> None:
+        """Stand before the next number; in salvage before the damage on the way there, to step over it."""
         try:
             segment.seek(Seq(self.seq))
         except Damaged:
             if not self._salvage:
                 raise
-            segment.seek(segment.heading.seq_first)
-            self.seq = segment.seq_next
+            if first:
+                with suppress(Damaged):
+                    segment.seek(segment.heading.seq_first)
+                self.seq = segment.seq_next
 
     def _drain(self, segment: Segment, limit: int | None) -> Iterator[Placed]:
         """What is left of a segment, up to number `limit`, from which on a later segment tells."""

@@ -270,7 +270,8 @@ class SealedSegment:
         if len(trailer) < _TRAILER.size:
             return None, None
         offset, crc, magic = _TRAILER.unpack(trailer)
-        if magic != END_MAGIC or crc32(trailer[:8]) != crc or not self._begin <= offset < self._size:
+        last = self._size - _FOOTER.size - _TRAILER.size
+        if magic != END_MAGIC or crc32(trailer[:8]) != crc or not self._begin <= offset <= last:
             return None, None
         self._file.seek(offset)
         head = self._file.read(_FOOTER.size)

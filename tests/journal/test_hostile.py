@@ -358,3 +358,36 @@ def test_a_rank_has_one_folder_and_others_of_its_number_are_none(run: Path) -> N
     for name in ("rank-00000", "rank-0", "rank-\N{FULLWIDTH DIGIT ZERO}000", "rank-x"):
         (run / name).mkdir()
     assert ranks_in(run) == [RANK]
+
+
+@pytest.mark.parametrize("kept", [0, 1, 11, 12, 13, 60])
+def test_a_sealed_segment_that_lost_its_middle_is_salvaged_up_to_there(run: Path, kept: int) -> None:
+    """J7: its last bytes may still say where a footer stood, though there is no room for one behind that place."""
+    everything = sum(map(len, read(run)))
+    (path,) = segment_paths(run)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.index(b"RLFT") + kept] + whole[-16:])
+    assert salvaged(run)[0] == everything
+    path.write_bytes(whole[: whole.index(b"RLBK") + 300] + whole[-16:])
+    with pytest.raises(Damaged):
+        read(run)
+    assert salvaged(run)[0] < everything
+    assert examine(run, RANK).segments[0].verdict is Verdict.DAMAGED
+
+
+@pytest.mark.parametrize("sealing", [Sealing.INLINE, Sealing.NEVER])
+@pytest.mark.parametrize("place", [2, 5, 30, 1000])
+def test_a_segment_under_a_name_that_is_not_its_own_costs_no_event_its_second_telling(
+    tmp_path: Path, place: int, sealing: Sealing
+) -> None:
+    """J11: a copy that somebody put between the segments is damage; salvage goes around it and tells nothing twice."""
+    write(tmp_path, COMMANDS, rotate_bytes=2_000, sealing=sealing)
+    paths = segment_paths(tmp_path)
+    for path in (paths[0], paths[-1]):
+        copy = path.with_name(f"{place:020d}{path.suffix}")
+        if not copy.exists():
+            copy.write_bytes(path.read_bytes())
+            with pytest.raises(ReaderError):
+                read(tmp_path)
+            assert salvaged(tmp_path)[0] > 0
+            copy.unlink()
