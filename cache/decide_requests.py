@@ -14,7 +14,7 @@ from radixledger.cache.decide_pages import Decision, check_free_pages, destinati
 from radixledger.cache.decide_unified import Hit, Slice, insert, locked_by, match
 from radixledger.cache.evolve_requests import path_pages
 from radixledger.cache.refusals import Busy, Refusal, UnknownRequest
-from radixledger.cache.state import Request, State
+from radixledger.cache.state import Request, State, rows_at
 from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import (
@@ -155,14 +155,14 @@ def _ones(count: int) -> bytes:
 
 def _rows_of(state: State, requests: NDArray[np.int64]) -> NDArray[np.int64]:
     """The row of each request, int64 [n]; refuses numbers that are not live or named twice."""
-    at = requests & state.rows.mask
+    coded = requests.tobytes()
+    at, distinct = rows_at(coded, state.rows.mask)
     live = state.rows.request.take(at)
-    if live.tobytes() != requests.tobytes():
+    if live.tobytes() != coded:
         raise UnknownRequest(int(requests[live != requests][0]))
-    distinct = set(requests.tolist())
-    if UNBOUND in distinct:
-        raise UnknownRequest(UNBOUND)
-    if len(distinct) < len(requests):
+    if not distinct:
+        if UNBOUND in requests:
+            raise UnknownRequest(UNBOUND)
         raise Refusal("a request is named twice in one step")
     return at
 

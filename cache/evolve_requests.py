@@ -8,7 +8,7 @@ import numpy as np
 
 from radixledger.cache import window
 from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
-from radixledger.cache.state import Node, Request, Running, State
+from radixledger.cache.state import Node, Request, Running, State, rows_at
 from radixledger.cache.tree import place_sum, touch
 from radixledger.journal.accounts import FREE, request_account
 from radixledger.journal.events import (
@@ -61,7 +61,7 @@ def admitted(state: State, event: Admitted) -> None:
 
 def extended(state: State, event: Extended) -> None:
     rows = state.rows
-    at = ids_of(event.requests) & rows.mask
+    at, _ = rows_at(event.requests, rows.mask)
     if event.takers:
         _take_pages(state, event)
     rows.length[at] = rows.length.take(at) + pages_of(event.grown)

@@ -34,8 +34,8 @@ from radixledger.cache.digest import digest
 from radixledger.cache.evolve import EVOLVE, begin
 from radixledger.cache.image import image
 from radixledger.cache.match import walk
-from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal
-from radixledger.cache.state import Receipt, State
+from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal, asked
+from radixledger.cache.state import Receipt, State, rows_at
 from radixledger.cache.taken_ledger import take_ledger
 from radixledger.journal.errors import SnapshotFailed, WriterError
 from radixledger.journal.events import AnyEvent, Closed, Digested, LedgerTaken, Opened, Snapshotted
@@ -206,9 +206,10 @@ class RankCache:
     def reclaim_batch(self, requests: NDArray[np.int64], in_flight: int = 0) -> None:
         """`reclaim` for a decode batch; nothing is written unless a request crossed a page."""
         rows, requests, in_flight = self.state.rows, request_numbers(requests), number(in_flight, "in_flight")
-        at = requests & rows.mask
+        coded = requests.tobytes()
+        at, _ = rows_at(coded, rows.mask)
         due = rows.length.take(at) > rows.reclaim_at.take(at) + in_flight
-        if np.count_nonzero(due) or rows.request.take(at).tobytes() != requests.tobytes():
+        if np.count_nonzero(due) or rows.request.take(at).tobytes() != coded:
             self._run(decide_requests.reclaim_batch(self.state, requests, in_flight))
 
     def cache_unfinished(self, request: int, key: bytes, tokens: int | None = None) -> TokenCount:
@@ -330,7 +331,7 @@ class RankCache:
             if state.seq != begun:
                 self._stop(refusal)
             else:
-                self._tell(refusal.event())
+                self._tell(refusal.event(asked(getattr(decision, "__name__", ""))))
             raise
         except BaseException as error:
             self._stop(error)

@@ -13,9 +13,48 @@ RankPoisoned               a decision failed half-way: the state can no longer b
 """
 
 from radixledger.journal.accounts import Pool, describe
+from radixledger.journal.causes import Cause, Operation, cause
 from radixledger.journal.events import NO_CAUSE, Refused
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, UNBOUND, Pages, RequestId, Seq
+
+_ASKED = {
+    "match": Operation.MATCH,
+    "admit": Operation.ADMIT,
+    "seat": Operation.ADMIT,
+    "extend": Operation.EXTEND,
+    "decode": Operation.EXTEND,
+    "cache_unfinished": Operation.UNFINISHED,
+    "finish": Operation.FINISH,
+    "retract": Operation.RETRACT,
+    "abort": Operation.ABORT,
+    "reclaim": Operation.RECLAIM,
+    "reclaim_batch": Operation.RECLAIM,
+    "evict": Operation.EVICT,
+    "insert": Operation.INSERT,
+    "alloc": Operation.ALLOC,
+    "remap": Operation.ALLOC,
+    "free": Operation.FREE,
+    "free_full": Operation.FREE,
+    "free_swa": Operation.FREE,
+    "give_up": Operation.FREE,
+    "write": Operation.BIND,
+    "lock": Operation.LOCK,
+    "unlock": Operation.UNLOCK,
+    "open_group": Operation.GROUP,
+    "flush_group": Operation.GROUP,
+    "flush": Operation.FLUSH,
+    "clear": Operation.FLUSH,
+    "flushable": Operation.FLUSH,
+    "step_began": Operation.STEP,
+    "step_ended": Operation.STEP,
+}
+"""Which operation a decider decides, by its name."""
+
+
+def asked(decider: str) -> Cause:
+    """The cause of a refusal: what the decider of that name was asked for."""
+    return cause(_ASKED.get(decider, Operation.UNKNOWN))
 
 
 class Refusal(Exception):
@@ -43,7 +82,7 @@ class Refusal(Exception):
         self.found = found
         self.since = Seq(since)
 
-    def event(self, cause: int = NO_CAUSE) -> Refused:
+    def event(self, why: Cause = NO_CAUSE) -> Refused:
         """The fact of this refusal."""
         return Refused(
             self.reason,
@@ -54,7 +93,7 @@ class Refusal(Exception):
             self.expected,
             self.found,
             self.since,
-            NO_CAUSE if not cause else type(NO_CAUSE)(cause),
+            why,
         )
 
 
@@ -74,7 +113,7 @@ class PoolShort(Refusal):
         request: int = UNBOUND,
     ) -> None:
         super().__init__(
-            f"{needed} pages are needed in each pool; FULL has {full_available} free + {full_evictable} evictable, "
+            f"{needed} page{'s are' if needed != 1 else ' is'} needed in each pool; FULL has {full_available} free + {full_evictable} evictable, "
             f"SWA has {swa_available} free + {swa_evictable} evictable",
             request=request,
             pool=Pool.FULL if full_available < needed else Pool.SWA,

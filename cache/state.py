@@ -4,6 +4,7 @@ Everybody may read. Rule: whatever is derived (orders of victims, counts, `holds
 beside what it is derived from, and `invariants` recounts it.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,17 @@ from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.weights import ROW_LANE, lane, node_weight
 from radixledger.journal.accounts import Kind, Pool
 from radixledger.journal.events import Config, Opened
-from radixledger.journal.units import NO_PAGES, ROOT, TO_ROOT, BoundaryId, NodeId, Pages, RequestId, Seq
+from radixledger.journal.units import (
+    NO_PAGES,
+    ROOT,
+    TO_ROOT,
+    UNBOUND,
+    BoundaryId,
+    NodeId,
+    Pages,
+    RequestId,
+    Seq,
+)
 
 IN_LEAF_ORDER = 1
 IN_WINDOW_ORDER = 2
@@ -109,6 +120,19 @@ class Rows:
         self.content = [0] * count
         self.weight = lane(ROW_LANE, count)
         self.free = list(range(count - 1, -1, -1))
+
+
+@lru_cache(maxsize=64)
+def rows_at(coded: bytes, mask: int) -> tuple[NDArray[np.int64], bool]:
+    """The rows of packed request numbers, int64 [n], read-only; and whether each is a request's, named once.
+
+    A pure function, remembered because a batch that decodes asks for the same rows in every step.
+    """
+    requests = np.frombuffer(coded, "<i8")
+    at = requests & mask
+    at.flags.writeable = False
+    distinct = set(requests.tolist())
+    return at, len(distinct) == len(requests) and UNBOUND not in distinct
 
 
 class Totals:

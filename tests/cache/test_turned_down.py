@@ -1,17 +1,19 @@
 """Calls that cannot be right: each is refused before anything changes, and the rank goes on."""
 
 from collections.abc import Callable
+from inspect import isgeneratorfunction
 
 import numpy as np
 import pytest
 
+from radixledger.cache import decide_eviction, decide_faces, decide_pages, decide_requests, decide_unified
 from radixledger.cache.decide_faces import Written
 from radixledger.cache.decide_unified import Slice
 from radixledger.cache.rank import RankCache
-from radixledger.cache.refusals import Busy, Refusal, UnknownRequest
+from radixledger.cache.refusals import Busy, Refusal, UnknownRequest, asked
 from radixledger.cache.state import Receipt
 from radixledger.journal.accounts import FREE, request_account, tree_account
-from radixledger.journal.causes import Operation
+from radixledger.journal.causes import Operation, label
 from radixledger.journal.events import Refused
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import UNBOUND, BoundaryId, NodeId, Pages, RequestId
@@ -228,3 +230,26 @@ def test_a_row_that_is_cut_keeps_a_whole_window() -> None:
     rank.give_up(Pages(row[4 * 12 :]))
     assert rank.cache_unfinished(request, b"a" * 48) == 12
     assert rank.peek(b"a" * 48).tokens == 12
+
+
+def test_a_refusal_tells_what_was_asked_for() -> None:
+    """J4: why something was turned down is a column, and so is what."""
+    tape = Tape(opened(SHAPE))
+    with pytest.raises(Refusal):
+        RankCache(tape.opened, tape).alloc(10_000)
+    refused = tape.events[-1]
+    assert isinstance(refused, Refused)
+    assert label(refused.cause) == "alloc"
+
+
+def test_every_decider_has_a_name_that_a_refusal_can_tell() -> None:
+    modules = (decide_eviction, decide_faces, decide_pages, decide_requests, decide_unified)
+    deciders = {
+        name
+        for module in modules
+        for name, function in vars(module).items()
+        if isgeneratorfunction(function)
+        and not name.startswith("_")
+        and function.__module__ == module.__name__
+    }
+    assert {name for name in deciders if label(asked(name)) == "unknown"} == {"translate"}
