@@ -263,7 +263,8 @@ def _report(drive: Drive, as_json: bool) -> None:
     print_facts(
         {
             "requests": f"{count_text(drive.requests)} ({drive.refused} refused, {drive.retractions} retractions)",
-            "prompt tokens": count_text(drive.prompt_tokens),
+            "prompt tokens": count_text(drive.prompt_tokens)
+            + (" (those of a retracted request again)" if drive.retractions else ""),
             "hit tokens, FULL": count_text(drive.full_hit_tokens),
             "hit tokens, FULL + SWA window": f"{count_text(drive.swa_hit_tokens)} ({drive.hit_rate:.1%} of the prompts)",
             "sampled tokens": count_text(drive.output_tokens),
