@@ -21,7 +21,7 @@ from radixledger.journal.codec import fingerprint, gap_frame
 from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent
 from radixledger.journal.events import SCHEMA_VERSION
 from radixledger.journal.folder import listing, open_segment
-from radixledger.journal.frame import RawFrame, chain_after
+from radixledger.journal.frame import LOST_MAX, RawFrame, chain_after
 from radixledger.journal.segment import Heading, Segment, SegmentFile, UnfinishedHeading
 from radixledger.journal.units import Rank, Seq
 
@@ -188,7 +188,7 @@ class Cursor:
         stop = segment.seq_next if limit is None else min(segment.seq_next, limit)
         self._chain, self._unpaid = segment.chain, damage
         if stop > self.seq:
-            yield from self._gap(segment, stop, damage.reason)
+            yield from self._gap(segment, segment.path, stop, damage.reason)
 
     def _bridge(self, segment: Segment, following: SegmentFile) -> Iterator[Placed]:
         """Nothing is missing between a segment and the next; in salvage, a gap where something is."""
@@ -200,14 +200,20 @@ class Cursor:
             raise error
         reason = (self._unpaid or error).reason
         self._note(f"{following.path.name}: {error.reason}")
-        yield from self._gap(segment, found, reason)
+        yield from self._gap(segment, following.path, found, reason)
 
     def _settle(self, segment: Segment) -> Iterator[Placed]:
         """At the end: damage that nobody can count cost one event at least."""
         if self._unpaid is not None:
-            yield from self._gap(segment, self.seq + 1, f"{self._unpaid.reason}; one event at least is lost")
+            yield from self._gap(
+                segment, segment.path, self.seq + 1, f"{self._unpaid.reason}; one event at least is lost"
+            )
 
-    def _gap(self, segment: Segment, stop: int, reason: str) -> Iterator[Placed]:
+    def _gap(self, segment: Segment, path: Path, stop: int, reason: str) -> Iterator[Placed]:
+        """A gap up to `stop`, where the file at `path` goes on, behind what `segment` told."""
+        if stop - self.seq > LOST_MAX:
+            reason = f"it skips {stop - self.seq} numbers, more than any journal loses: take it away to read the others"
+            raise Damaged(path, offset=0, after=Seq(self.seq - 1), reason=reason)
         lost, self.seq, self._unpaid, self._chain = stop - self.seq, stop, None, None
         if stop > self._first:
             gap = gap_frame(lost, stop, reason, self._time_ns, self._step)

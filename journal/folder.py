@@ -24,7 +24,7 @@ from radixledger.journal.segment import (
     SegmentFile,
     segment_name,
 )
-from radixledger.journal.units import Rank, Seq
+from radixledger.journal.units import SEQ_MAX, Rank, Seq
 
 SNAPSHOT_SUFFIX = ".snap"
 LOCK_NAME = "lock"
@@ -113,4 +113,7 @@ def open_segment(listed: SegmentFile, stand_in: Heading | None = None) -> Segmen
 
 def _number(path: Path) -> Seq | None:
     stem = path.stem
-    return Seq(int(stem)) if len(stem) == _NUMBER_DIGITS and stem.isascii() and stem.isdecimal() else None
+    if len(stem) != _NUMBER_DIGITS or not (stem.isascii() and stem.isdecimal()):
+        return None
+    number = Seq(int(stem))
+    return number if number <= SEQ_MAX else None

@@ -21,12 +21,15 @@ from zlib import crc32
 
 from radixledger.journal.errors import Damaged, MissingEvents
 from radixledger.journal.events import AnyEvent
-from radixledger.journal.units import Rank, Seq
+from radixledger.journal.units import SEQ_MAX, Rank, Seq
 
 MAGIC = b"RLFR"
 CHAIN_BYTES = 16
 BODY_BYTES_MAX = 1 << 26
 """Longer bodies are neither written nor believed."""
+
+LOST_MAX = (1 << 32) - 1
+"""So many numbers can one gap stand for, as `lost` has 4 bytes; longer ones are not believed."""
 
 _HEADER = struct.Struct("<4sIIIQIIqq16s")
 _FIELDS = struct.Struct("<IIQIIqq")
@@ -196,7 +199,8 @@ class FrameFile:
             if packed == _ZEROS and self._only_zeros_follow():
                 return None
             raise self._damage("this is no frame header, or it fails its checksum")
-        if size > BODY_BYTES_MAX or not 0 < 2 * count < size or lost >= seq_first:
+        absurd = lost >= seq_first or seq_first + count > SEQ_MAX
+        if size > BODY_BYTES_MAX or not 0 < 2 * count < size or absurd:
             raise self._damage(f"absurd frame: {size} bytes, {count} events at {seq_first}, {lost} lost")
         if self._short_of(_HEADER.size + size):
             self._file.seek(self.offset)

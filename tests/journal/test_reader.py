@@ -2,6 +2,7 @@
 
 import shutil
 import stat
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -290,3 +291,20 @@ def test_the_heading_of_every_segment_explains_its_epoch(tmp_path: Path) -> None
             heading = read_heading(path, file, Form.SEALED, seq_first=Seq(int(path.stem)))
         assert heading.opening() == JournalReader(tmp_path, RANK).opened
         assert (heading.policy, heading.epoch, heading.schema) == ("operation", 1, 1)
+
+
+@pytest.mark.parametrize("suffix", [".seg", ".sealed"])
+@pytest.mark.parametrize("number", [1 << 33, 10**18, (1 << 63) - 1, 1 << 63, 10**20 - 1])
+def test_a_name_that_skips_more_numbers_than_any_journal_loses_is_damage(
+    tmp_path: Path, number: int, suffix: str
+) -> None:
+    """J11: no gap can stand for so many; what is before is told, and numbers beyond int64 are no names at all."""
+    write(tmp_path, some_commands(8))
+    before = read(tmp_path)
+    (path,) = segment_paths(tmp_path)
+    path.with_name(f"{number:020d}{suffix}").write_bytes(path.read_bytes())
+    told: list[list[AnyEvent]] = []
+    with pytest.raises(Damaged, match="skips") if number < 1 << 63 else nullcontext():
+        for frame in JournalReader(tmp_path, RANK, salvage=True).frames():
+            told.append(frame.events)  # noqa: PERF401 — what was told before the end is what is asked
+    assert told == before
