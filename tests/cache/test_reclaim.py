@@ -214,18 +214,19 @@ def test_every_size_is_answered_per_pool_and_rank(page_size: int) -> None:
     """R145, R146: evictable, protected and available of FULL and SWA; the sum is the capacity."""
     server = roomy(page_size, dp_size=2)
     path(server, "L L L", dp_rank=1)
+    path(server, "dL", letter="b", dp_rank=1)
     node = server.match(text("a", 0, 2 * page_size), 1).last_device_node
     server.cache.inc_lock_ref(node)
     server.evict(swa=page_size, dp_rank=1)
     in_pages = {name: size // page_size for name, size in server.sizes(1).items()}
     assert in_pages == {
-        "full_free": 57, "full_evictable": 1, "full_protected": 2,
-        "swa_free": 58, "swa_evictable": 1, "swa_protected": 1,
+        "full_free": 55, "full_evictable": 3, "full_protected": 2,
+        "swa_free": 57, "swa_evictable": 2, "swa_protected": 1,
     }  # fmt: skip
     assert set(server.sizes(0).values()) == {60 * page_size, 0}
-    assert server.cache.evictable_size(1) == page_size
+    assert server.cache.evictable_size(1) == 3 * page_size
     assert server.cache.protected_size(1) == 2 * page_size
-    assert server.cache.total_size() == (3 * page_size, 2 * page_size)
+    assert server.cache.total_size() == (5 * page_size, 3 * page_size)
     for ask in (
         server.cache.full_evictable_size,
         server.cache.swa_protected_size,
