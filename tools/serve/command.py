@@ -48,6 +48,7 @@ from radixledger.tools.serve.tiny import Tiny, load_tiny
 
 BUILT_IN = "tiny"
 SHOWN_REFUSALS = 20
+SHOWN_RID = 60
 
 _COUNT = click.IntRange(min=1)
 
@@ -200,7 +201,9 @@ def _tell(
 ) -> None:
     for result in refusals[:SHOWN_REFUSALS]:
         remark(
-            f"refused: {result.error}" if result.rid is None else f"refused {result.rid!r}: {result.error}"
+            f"refused: {result.error}"
+            if result.rid is None
+            else f"refused {_shown(result.rid)}: {result.error}"
         )
     if len(refusals) > SHOWN_REFUSALS:
         remark(f"refused: {len(refusals) - SHOWN_REFUSALS} more; the results say why")
@@ -243,3 +246,8 @@ def facts_of(report: Report, setup: Setup) -> dict[str, object]:
         "journal": journal,
         "serving took": f"{seconds_text(report.serve_s)}, not counting start-up and compiling",
     }
+
+
+def _shown(rid: str) -> str:
+    """A request id as a line of a terminal bears it; the results file has the whole of it."""
+    return repr(rid) if len(rid) <= SHOWN_RID else f"{rid[:SHOWN_RID]!r}..."

@@ -313,6 +313,17 @@ def test_refusals_cost_the_others_nothing_and_leave_with_1(
     assert not (here / "run.redaction.key").exists()
 
 
+def test_an_endless_request_id_is_shown_by_its_beginning(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "requests.jsonl").write_text(
+        json.dumps({"rid": "x" * 70_000, "input_ids": [1], "max_new_tokens": 1}) + "\n"
+    )
+    assert run_command([*SERVE, *UNIFIED, "--journal", "run"]) == 1
+    assert "refused '" + "x" * 60 + "'...: line 1, rid: " in capfd.readouterr().err
+    assert results_of(here)[0]["rid"] == "x" * 70_000
+
+
 def test_an_existing_run_is_refused_unless_it_is_to_go_on(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
