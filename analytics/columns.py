@@ -12,12 +12,13 @@ import numpy as np
 
 from radixledger.analytics.batch import NONE, Array, Batch, Columns, Group, flatten
 from radixledger.analytics.page_rows import page_columns
-from radixledger.analytics.tables import ARRAYS
+from radixledger.analytics.tables import ARRAYS, TABLES
 from radixledger.journal.accounts import describe
 from radixledger.journal.events import (
     Aborted,
     Admitted,
     Closed,
+    Config,
     Digested,
     Event,
     Evicted,
@@ -114,10 +115,10 @@ def _openings(group: Group) -> Columns:
         objects=("run", "route", "redaction", "key_id", "code"),
     )(group)
     rows["opened_rank"], rows["opened_run"] = rows.pop("rank"), rows.pop("run")
-    for name in ("page_size", "full_pages", "swa_pages", "window_tokens", "rows", "context_pages"):
-        rows[name] = group.ints(f"config.{name}")
-    for name in ("formula", "tombstone_leaf", "key_mode", "swa_victims"):
-        rows[name] = group.objects(f"config.{name}")
+    for column in TABLES["openings"]:
+        if column.name in Config.__struct_fields__:
+            read = group.objects if column.type == "VARCHAR" else group.ints
+            rows[column.name] = read(f"config.{column.name}")
     return rows
 
 

@@ -117,7 +117,10 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_texts("key_id", "redaction"),
         *_numbers("schema", "window_need", "stride", "seed", "page_size", "full_pages", "swa_pages"),
         *_numbers("window_tokens", "rows", "context_pages"),
-        *_texts("formula", "tombstone_leaf", "key_mode", "swa_victims"),
+        *_texts("formula", "tombstone_leaf", "key_mode", "swa_victims", "eviction"),
+        _flag("free_out_of_window"),
+        *_numbers("recurrent_slots", "track_interval", "host_pages", "host_threshold"),
+        *_texts("recurrent_mode", "host_write"),
     ),
     "opened_labels": (*_KEY, *_texts("key", "value")),
     "admissions": (

@@ -30,7 +30,25 @@ class Config(Struct, frozen=True, array_like=True):
     tombstone_leaf: str = "veto"
     """`veto` or `materialise` (A15)."""
     key_mode: str = "raw"
+    """`raw`, or `bigram`: a key unit is a pair of neighbouring tokens (R257)."""
     swa_victims: str = "lru"
+    """`lru`, or `use`: window pages that no boundary can need go first."""
+    eviction: str = "lru"
+    """Order of FULL victims: `lru`, `slru` or `priority`."""
+    free_out_of_window: bool = True
+    """Whether requests give back SWA below their frontier (R267)."""
+    recurrent_slots: int = 0
+    """State slots of the RECURRENT component; 0: there is none."""
+    recurrent_mode: str = ""
+    """`base` or `extra_buffer` where there are state slots."""
+    track_interval: int = 0
+    """Tokens between two tracked states (`extra_buffer`)."""
+    host_pages: int = 0
+    """Usable pages of the host tier for FULL pages; 0: there is none."""
+    host_write: str = "through"
+    """When FULL pages are copied to the host: `through` or `back`."""
+    host_threshold: int = 1
+    """Hits after which a node is written through."""
 
 
 class Stop(IntEnum):
