@@ -15,8 +15,8 @@ from radixledger.cache.face_rank import FaceRank, as_slots, pages_of_slots, rank
 from radixledger.cache.kept_events import KeptEvents
 from radixledger.cache.opening import opened_ranks
 from radixledger.cache.prefix_cache import Req, Slots, TakenEvent
-from radixledger.cache.rank import Recorder
 from radixledger.cache.refusals import Busy, PoolShort, Refusal, Unmapped
+from radixledger.cache.shell import Recorder
 from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import Kind
 from radixledger.journal.events import Opened

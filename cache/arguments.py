@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.decide_unified import Slice
+from radixledger.cache.slices import Slice
 from radixledger.cache.state import Receipt
 from radixledger.journal.units import BoundaryId, NodeId, Pages, RequestId
 

@@ -3,6 +3,7 @@
 Rule: a bad value is refused here, with its name and what would do, before a pool or a tree is made (R14, R56, R57).
 """
 
+from radixledger.cache.traits import TRAITS
 from radixledger.cache.window import FORMULAS
 from radixledger.journal.events import Opened
 
@@ -46,6 +47,7 @@ def checked(opened: Opened) -> Opened:
         if last_slot > MAX_PAGES:
             raise BadConfig(field, f"slot {last_slot} does not fit int32; take fewer or smaller pages")
     for field, name, known in (
+        ("route", opened.route, tuple(TRAITS)),
         ("formula", config.formula, FORMULAS),
         ("tombstone_leaf", config.tombstone_leaf, ("veto", "materialise")),
         ("key_mode", config.key_mode, ("raw",)),

@@ -13,9 +13,9 @@ import numpy as np
 
 from radixledger.cache import decide_pages
 from radixledger.cache.decide_eviction import check_quiet
+from radixledger.cache.decide_growth import live_request, refuse_in_flight
+from radixledger.cache.decide_locks import check_receipt, locked_by
 from radixledger.cache.decide_pages import Decision
-from radixledger.cache.decide_requests import live_request, refuse_in_flight
-from radixledger.cache.decide_unified import check_receipt, locked_by
 from radixledger.cache.match import FROM_ROOT
 from radixledger.cache.refusals import Busy, ForeignFree, Refusal
 from radixledger.cache.state import Node, Receipt, Request, State

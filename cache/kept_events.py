@@ -4,7 +4,7 @@ Rule: only what a whole command decided is handed on, and only once.
 """
 
 from radixledger.cache.prefix_cache import TakenEvent
-from radixledger.cache.rank import Recorder
+from radixledger.cache.shell import Recorder
 from radixledger.journal.events import AnyEvent, Opened
 from radixledger.journal.units import FIRST, Seq
 

@@ -184,9 +184,9 @@ def what_was_refreshed_last_ages_towards_the_root(state: State) -> Iterator[Brea
 
     Equal they may be where the path was cut since.
     """
-    refreshed = state.clock - state.tail_pages
     for last in below_the_root(state):
         if last.tick == state.clock:
+            refreshed = state.clock - (last.end if state.traits.refreshes_path else state.tail_pages)
             younger = state.clock
             for node in path_up(last):
                 if node.swa and node.swa_tick > refreshed:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from radixledger.cache.keys import common_pages
 from radixledger.cache.state import Node, State
 from radixledger.journal.events import Stop
+from radixledger.journal.units import NodeId, TokenCount
 
 FROM_ROOT = 1 << 60
 """The live run of a path without a gap: as good as any window (R75)."""
@@ -25,6 +26,20 @@ class Walk(NamedTuple):
     full_hit: int
     """Pages that FULL alone would give."""
     stop: Stop
+
+
+class Hit(NamedTuple):
+    """A match: `tokens` usable tokens ending at `node`; `full_tokens` that FULL alone would give."""
+
+    node: NodeId
+    tokens: TokenCount
+    full_tokens: TokenCount
+    stop: Stop
+
+
+def hit_of(found: Walk, node: Node, page_size: int) -> Hit:
+    """What a walk found, told in tokens, where the usable prefix ends at `node`."""
+    return Hit(node.id, TokenCount(found.hit * page_size), TokenCount(found.full_hit * page_size), found.stop)
 
 
 def find_child(state: State, node: Node, key: bytes, at: int, namespace: bytes) -> Node | None:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.decide_unified import Hit
 from radixledger.cache.keys import Tokens
+from radixledger.cache.match import Hit
 from radixledger.journal.events import AnyEvent
 from radixledger.journal.units import Seq
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from radixledger.cache import window
 from radixledger.cache.ledger import MappingBook, PoolBook
+from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.cache.weights import ROW_LANE, lane, node_weight
 from radixledger.journal.accounts import Kind, Pool
 from radixledger.journal.events import Config, Opened
@@ -174,6 +175,7 @@ class State:
         config = opened.config
         self.opened = opened
         self.config = config
+        self.traits = TRAITS.get(opened.route, UNKNOWN)
         self.page_size = config.page_size
         self.stride = opened.stride
         self.tail_pages: int = window.window_pages(opened.window_need, config.page_size)

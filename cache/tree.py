@@ -59,11 +59,11 @@ def touch(state: State, node: Node) -> None:
     FULL recency is kept at the end of the path only: an inner node is no candidate, and inherits the tick
     of each child that is removed before it becomes one. Window recency goes up the last `ceilP(W)` tokens,
     each page one tick older than the next, so that an ancestor is strictly older than its descendant (R80),
-    wherever the path is cut later.
+    wherever the path is cut later. Where the route refreshes whole paths it goes up to the root.
     """
     if node.parent is None:
         return
-    span = state.tail_pages
+    span = node.end if state.traits.refreshes_path else state.tail_pages
     state.clock += span
     tick = state.clock
     delta = TICK * (tick - node.tick)

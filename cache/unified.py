@@ -13,10 +13,10 @@ import numpy as np
 
 from radixledger.cache.allocator import SWATokenToKVPoolAllocator
 from radixledger.cache.config import BadConfig
-from radixledger.cache.decide_unified import Hit, Slice
 from radixledger.cache.face_rank import FaceRank, as_slots, params_of, rank_of
 from radixledger.cache.invariants import broken_laws
 from radixledger.cache.keys import namespace, raw_key
+from radixledger.cache.match import Hit
 from radixledger.cache.prefix_cache import (
     BasePrefixCache,
     CacheInitParams,
@@ -36,6 +36,7 @@ from radixledger.cache.prefix_cache import (
 )
 from radixledger.cache.refusals import LawBroken, Refusal
 from radixledger.cache.request_rows import ReqToTokenPool
+from radixledger.cache.slices import Slice
 from radixledger.cache.state import Receipt
 from radixledger.cache.tree_view import TreeNode, drawn
 from radixledger.cache.unified_setup import SERVED, checked_window

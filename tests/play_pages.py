@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from radixledger.cache.decide_unified import Hit, Inserted, Slice
+from radixledger.cache.match import Hit
+from radixledger.cache.slices import Inserted, Slice
 from radixledger.cache.state import Receipt
 from radixledger.journal.accounts import FREE, request_account, tree_account
 from radixledger.journal.causes import Operation

@@ -11,6 +11,7 @@ import pytest
 
 from radixledger.cache import (
     decide_eviction,
+    decide_growth,
     decide_pages,
     decide_requests,
     decide_unified,
@@ -19,6 +20,7 @@ from radixledger.cache import (
     evolve_tree,
     locks,
     match,
+    slices,
     tree,
     window,
 )
@@ -81,7 +83,7 @@ def the_published_frontier(patch: pytest.MonkeyPatch) -> None:
 
 def a_reclaim_forgets_the_running_step(patch: pytest.MonkeyPatch) -> None:
     """R151."""
-    patch.setattr(decide_requests, "_oldest_in_flight", lambda *a: a[-1])
+    patch.setattr(decide_growth, "_oldest_in_flight", lambda *a: a[-1])
 
 
 def an_insert_forgets_what_was_reclaimed(patch: pytest.MonkeyPatch) -> None:
@@ -92,7 +94,7 @@ def an_insert_forgets_what_was_reclaimed(patch: pytest.MonkeyPatch) -> None:
 
 def duplicates_are_not_freed(patch: pytest.MonkeyPatch) -> None:
     """R61."""
-    patch.setattr(decide_unified, "_free_duplicate", lambda *_: iter(()))
+    patch.setattr(decide_unified, "free_duplicate", lambda *_: iter(()))
 
 
 def an_abort_frees_what_the_tree_got(patch: pytest.MonkeyPatch) -> None:
@@ -174,7 +176,7 @@ def the_whole_path_is_refreshed(patch: pytest.MonkeyPatch) -> None:
 
 def pending_pages_are_handed_out(patch: pytest.MonkeyPatch) -> None:
     """R29, R43."""
-    for module in (decide_pages, decide_requests, decide_unified, decide_eviction):
+    for module in (decide_pages, decide_growth, decide_requests, slices, decide_unified, decide_eviction):
         patch.setattr(module, "destination", lambda _: FREE)
 
 

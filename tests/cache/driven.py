@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from radixledger.cache.keys import namespace, raw_key
-from radixledger.cache.rank import RankCache, Recorder
+from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import PoolShort, Refusal
+from radixledger.cache.shell import Recorder
 from radixledger.cache.state import Receipt
 from radixledger.journal.accounts import request_account
 from radixledger.journal.events import AnyEvent, Config, Opened

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from radixledger.cache.decide_unified import Slice
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Refusal
+from radixledger.cache.slices import Slice
 from radixledger.cache.state import Receipt
 from radixledger.journal.causes import Operation
 from radixledger.journal.errors import Damaged

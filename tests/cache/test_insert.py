@@ -2,8 +2,8 @@
 
 import pytest
 
-from radixledger.cache.decide_unified import Slice
 from radixledger.cache.refusals import ForeignFree, Refusal
+from radixledger.cache.slices import Slice
 from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import Freed, Transferred

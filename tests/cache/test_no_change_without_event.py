@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from radixledger.cache import decide_pages, decide_requests, decide_unified
+from radixledger.cache import decide_growth, decide_pages, decide_unified
 from radixledger.cache.decide_pages import Decision
 from radixledger.cache.evolve import EVOLVE, begin, evolve
 from radixledger.cache.rank import RankCache
@@ -33,7 +33,10 @@ SHAPE = Shape(page=4, window=6, full=20, swa=16)
 
 # -- hard ----------------------------------------------------------------------------------------------------
 
-READERS = (*CACHE.glob("decide_*.py"), CACHE / "match.py", CACHE / "taken_ledger.py", CACHE / "digest.py")
+READERS = (
+    *CACHE.glob("decide_*.py"),
+    *(CACHE / f"{name}.py" for name in ("match", "slices", "taken_ledger", "digest")),
+)
 """Who decides, walks and reports. `eviction` is apart: settling an order is the one thing a reader may do (its rule)."""
 WRITERS = tuple(CACHE / f"{name}.py" for name in ("tree", "ledger", "locks", "image"))
 WRITERS += tuple(CACHE.glob("evolve*.py"))
@@ -202,7 +205,7 @@ def folded(tape: Tape) -> State:
 COMMANDS: dict[str, tuple[Any, Callable[[RankCache], object]]] = {
     "alloc": (decide_pages, lambda rank: rank.alloc(1)),
     "match": (decide_unified, lambda rank: rank.match(b"a" * 16)),
-    "reclaim": (decide_requests, lambda rank: rank.reclaim(next(iter(rank.state.requests)), 1)),
+    "reclaim": (decide_growth, lambda rank: rank.reclaim(next(iter(rank.state.requests)), 1)),
 }
 
 

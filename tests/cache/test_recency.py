@@ -1,7 +1,7 @@
 """Who is older than whom after cuts and removals, and which losses count as evictions."""
 
-from radixledger.cache.decide_unified import Slice
 from radixledger.cache.rank import RankCache
+from radixledger.cache.slices import Slice
 from radixledger.cache.state import Node
 from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation

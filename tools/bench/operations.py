@@ -12,9 +12,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.decide_unified import Slice
 from radixledger.cache.keys import raw_key
 from radixledger.cache.rank import RankCache
+from radixledger.cache.slices import Slice
 from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation
 from radixledger.journal.units import NO_PAGES, UNBOUND

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_requests import Admission
-from radixledger.cache.decide_unified import Hit
+from radixledger.cache.match import Hit
 from radixledger.cache.rank import RankCache
 from radixledger.cache.state import Node
 from radixledger.journal.units import TokenCount

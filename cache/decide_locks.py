@@ -1,0 +1,65 @@
+"""Decisions about locks: shield a path, release it with its receipt.
+
+Which segment a lock holds is the route's rule. A decider is a generator, see `decide_pages`. Rule: a receipt that is
+not held, or that a live request holds, is refused before the first yield.
+"""
+
+from radixledger.cache import locks
+from radixledger.cache.decide_pages import Decision
+from radixledger.cache.refusals import Refusal
+from radixledger.cache.routes import rules_of
+from radixledger.cache.state import Node, Receipt, State
+from radixledger.journal.causes import Cause, Operation, cause
+from radixledger.journal.events import Locked, Unlocked
+from radixledger.journal.units import ROOT, TO_ROOT, UNBOUND, NodeId, RequestId
+
+_LOCK, _UNLOCK = cause(Operation.LOCK), cause(Operation.UNLOCK)
+
+
+def lock(state: State, node: NodeId) -> Decision[Receipt]:
+    """Shield a path: FULL to the root, SWA over its last window (R111). A live request has a lock of its own."""
+    if node not in state.nodes:
+        raise Refusal(f"node {node} is not in the tree")
+    if node == ROOT:
+        return Receipt(ROOT, TO_ROOT)
+    event = locked_by(state, state.nodes[node], UNBOUND, _LOCK)
+    yield event
+    return locks.receipt_of(event)
+
+
+def locked_by(state: State, node: Node, request: RequestId, why: Cause) -> Locked:
+    """The lock event of a path for a request."""
+    event = rules_of(state).segment(state, node)
+    return Locked(event.node, event.boundary, event.skipped, event.marked, request, why)
+
+
+def unlock(state: State, receipt: Receipt) -> Decision[None]:
+    """Release exactly what the receipt holds; one that is not held, or that a live request holds, is refused (R122)."""
+    if receipt.node != ROOT:
+        check_receipt(state, receipt)
+        yield Unlocked(receipt.node, receipt.boundary, cause=_UNLOCK)
+
+
+def check_receipt(state: State, receipt: Receipt) -> None:
+    """Refuse a receipt that is not held, whichever part of it is wrong, or that a live request holds."""
+    node = state.nodes.get(receipt.node)
+    owners = [
+        live.rid for live in state.requests.values() if live.receipt and live.receipt.node == receipt.node
+    ]
+    if node is None or node.anchors <= len(owners) or not _segment_is_held(node, receipt):
+        raise Refusal(
+            f"the receipt of node {receipt.node}, boundary {receipt.boundary}, is not held"
+            + (f", but by the live requests {', '.join(owners[:8])}" if owners else "")
+        )
+
+
+def _segment_is_held(node: Node, receipt: Receipt) -> bool:
+    """Whether the window segment of a receipt leads from its anchor to its boundary, all of it counted."""
+    walk_up: Node | None = node
+    while walk_up is not None and walk_up.parent is not None:
+        if walk_up.swa_locks <= 0:
+            return False
+        if receipt.boundary and walk_up.boundary == receipt.boundary:
+            return True
+        walk_up = walk_up.parent
+    return not receipt.boundary

@@ -1,0 +1,209 @@
+"""The shell around a state: decide, record, evolve.
+
+It is the only place where a decision meets the journal: each event is appended and evolved before the decider is
+asked for the next, and what one command decided is one unit in the journal. Which commands there are stands in `rank`.
+Rules: a refused command leaves the state as it was, but for the number of the one `Refused` that tells of it; a
+decision that fails after its first event, or a failed append or write, poisons the rank, and every later command is
+refused with the cause. No clock is read here: the journal is given one.
+"""
+
+from typing import Protocol, runtime_checkable
+
+from msgspec.structs import replace
+
+from radixledger.cache.arguments import text
+from radixledger.cache.config import checked
+from radixledger.cache.decide_pages import Decision, T
+from radixledger.cache.digest import digest
+from radixledger.cache.evolve import EVOLVE, begin
+from radixledger.cache.image import image
+from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal, asked
+from radixledger.cache.routes import ROUTES
+from radixledger.cache.state import State
+from radixledger.cache.taken_ledger import take_ledger
+from radixledger.journal.errors import SnapshotFailed, WriterError
+from radixledger.journal.events import AnyEvent, Closed, Digested, LedgerTaken, Opened, Snapshotted
+from radixledger.journal.redact import Redactor
+from radixledger.journal.units import FIRST, Seq
+
+DIGEST_EVERY = 4096
+"""Events between two recorded digests."""
+
+
+class Recorder(Protocol):
+    """What the shell needs of a journal; `JournalWriter` is one."""
+
+    opened: Opened
+
+    def append(self, event: AnyEvent, /) -> None:
+        """Take one event into the frame being built."""
+
+    def end_command(self) -> None:
+        """One command's events are complete."""
+
+    def end_step(self, step: int) -> None:
+        """What is recorded must be safe before a device step or an output."""
+
+    def close(self) -> None:
+        """Write what is left and let the journal go."""
+
+
+@runtime_checkable
+class SnapshotRecorder(Recorder, Protocol):
+    """A journal that keeps snapshots too."""
+
+    redactor: Redactor | None
+
+    def write_snapshot(self, image: bytes, digest: bytes, /) -> object:
+        """Keep the state as of the last appended event."""
+
+
+class Shell:
+    """One rank's state with its journal: runs deciders, and records what is not a decision.
+
+    Arguments as `RankCache` has them. Raises what `RankCache` raises.
+    """
+
+    def __init__(
+        self,
+        opened: Opened,
+        journal: Recorder | None = None,
+        *,
+        strict: bool = True,
+        digest_every: int = DIGEST_EVERY,
+        snapshot_every: int | None = None,
+        seq: Seq = FIRST,
+    ) -> None:
+        checked(opened)
+        self.route = ROUTES[opened.route]
+        self.state: State = begin(opened, seq)
+        self.journal = journal
+        self.strict = strict
+        self._append = journal.append if journal is not None else None
+        self._poison: Exception | None = None
+        self._digest_every = digest_every
+        self._digest_due = seq + digest_every
+        self._snapshot_every = snapshot_every
+        self._snapshot_due = seq + snapshot_every if snapshot_every else None
+        self.notices: list[str] = []
+
+    # -- evidence --------------------------------------------------------------------------------------------
+
+    def digest(self) -> bytes:
+        """The digest of the state as it is."""
+        return digest(self.state)
+
+    def ledger(self, phase: str = "") -> LedgerTaken:
+        """The rank's accounts as the gates read them; nothing is written (R157)."""
+        return take_ledger(self.state, phase)
+
+    def record_ledger(self, phase: str) -> LedgerTaken:
+        """Take the ledger and write it down, with the digest."""
+        return self._run(_recorded(replace(self.ledger(text(phase, "phase")), digest=self.digest())))
+
+    def snapshot(self) -> Seq:
+        """Put the whole state down beside the journal, for replay to begin at (J12); the event it is the state of.
+
+        The journal is made safe, then the file, then `Snapshotted` tells of it. Raises WriterError where there is
+        no journal, and SnapshotFailed where the disk has no room for it: the rank goes on.
+        """
+        if self._poison is not None:
+            raise RankPoisoned(f"rank {self.state.opened.rank} stopped: {self._poison}") from self._poison
+        if not isinstance(self.journal, SnapshotRecorder):
+            raise WriterError("a rank without a journal on disk has no place for snapshots")
+        seq, now = self.state.seq, self.digest()
+        self.journal.write_snapshot(image(self.state, self.journal.redactor), now)
+        self._run(_recorded(Snapshotted(now)))
+        return seq
+
+    def close(self, reason: str = "") -> None:
+        """Write the clean end and let the journal go; a poisoned rank only lets go."""
+        text(reason, "reason")
+        if self._poison is None:
+            self._run(_recorded(Closed(self.digest(), reason)))
+        if self.journal is not None:
+            self.journal.close()
+
+    # -- the one way in --------------------------------------------------------------------------------------
+
+    def _run(self, decision: Decision[T]) -> T:
+        """Drive a decider to its end; see the rules above."""
+        if self._poison is not None:
+            raise RankPoisoned(f"rank {self.state.opened.rank} stopped: {self._poison}") from self._poison
+        state, append, advance = self.state, self._append, decision.__next__
+        begun = state.seq
+        try:
+            while True:
+                event = advance()
+                if append is not None:
+                    append(event)
+                state.seq += 1  # type: ignore[assignment]  # a call to `Seq` per event would show
+                EVOLVE[type(event)](state, event)
+                if state.findings:
+                    raise LawBroken(_told(state))
+        except StopIteration as stop:
+            if state.seq != begun:
+                self._end_command()
+            result: T = stop.value
+            return result
+        except Refusal as refusal:
+            if state.seq != begun:
+                self._stop(refusal)
+            else:
+                self._tell(refusal.event(asked(getattr(decision, "__name__", ""))))
+            raise
+        except BaseException as error:
+            self._stop(error)
+            raise
+
+    def _record(self, event: AnyEvent) -> None:
+        """Append and evolve one event of the shell's own."""
+        state = self.state
+        if self._append is not None:
+            self._append(event)
+        state.seq = Seq(state.seq + 1)
+        EVOLVE[type(event)](state, event)
+
+    def _tell(self, event: AnyEvent) -> None:
+        try:
+            self._record(event)
+            self._end_command()
+        except BaseException as error:
+            self._stop(error)
+            raise
+
+    def _end_command(self) -> None:
+        if self.state.seq >= self._digest_due:
+            self._digest_due = self.state.seq + self._digest_every
+            self._record(Digested(self.digest()))
+        if self.journal is not None:
+            try:
+                self.journal.end_command()
+            except BaseException as error:
+                self._stop(error)
+                raise
+        if self._snapshot_due is not None and self.state.seq >= self._snapshot_due:
+            self._snapshot_due = None  # what the snapshot itself puts down makes none due
+            try:
+                self.snapshot()
+            except SnapshotFailed as error:
+                self.notices.append(str(error))
+            self._snapshot_due = self.state.seq + (self._snapshot_every or 0)
+
+    def _stop(self, error: BaseException) -> None:
+        """Poison the rank: what it holds in memory may be ahead of the journal from now on."""
+        if self._poison is None:
+            self._poison = error if isinstance(error, Exception) else RuntimeError(repr(error))
+            drop = getattr(self.journal, "drop_command", None)
+            if drop is not None:
+                drop()
+
+
+def _told(state: State) -> str:
+    finding = state.findings[0]
+    return f"event {finding.seq} broke a law: {finding.law}: {finding.detail}"
+
+
+def _recorded(event: T) -> Decision[T]:
+    yield event  # type: ignore[misc]
+    return event

@@ -1,0 +1,23 @@
+"""What is true of each route, as data: what the fold and the laws have to know of it.
+
+How a route decides stands in `routes`. Rule: a trait says what a state of the route looks like or how an event
+changes it, so that live, replay and tests agree without asking a decider.
+"""
+
+from typing import NamedTuple
+
+
+class Traits(NamedTuple):
+    """One route."""
+
+    refreshes_path: bool = False
+    """A use makes all live windows of its path the youngest, not the last window alone (R77)."""
+
+
+TRAITS: dict[str, Traits] = {
+    "unified": Traits(),
+}
+"""Every route that a cache can be built with; the keys are those of `routes.ROUTES`."""
+
+UNKNOWN = Traits()
+"""What a fold takes for granted where a journal names a route that nobody knows; `config.checked` refuses it first."""
