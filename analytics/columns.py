@@ -180,6 +180,15 @@ def _step_changes(group: Group) -> Columns:
     return rows | {"requests": group.lengths("requests", width=8), "tokens": stops.sums() - starts.sums()}
 
 
+def _step_spans(group: Group) -> Columns:
+    """One row for each request of a step: the tokens that it writes."""
+    requests, starts, stops = group.packed("requests", width=8), group.packed("starts"), group.packed("stops")
+    for field, packed in (("starts", starts), ("stops", stops)):
+        group.demand(packed.counts == requests.counts, f"requests and {field} differ in length")
+    spread = {"at": requests.spread(group.at), "number": requests.spread(group.ints("step"))}
+    return spread | {"request": requests.values, "start": starts.values, "stop": stops.values}
+
+
 def _findings(group: Group) -> Columns:
     """Refused and Violated: the pages as a list of numbers, the accounts in words."""
     rows = _fields(ints=("pool", "since"), objects=("reason" if group.kind is Refused else "law", "detail"))(
@@ -218,6 +227,7 @@ _READERS: dict[str, tuple[_Reader, tuple[type[Event], ...]]] = {
     "reclaims": (_reclaims, (Reclaimed,)),
     "repointings": (_repointings, (Repointed,)),
     "step_changes": (_step_changes, (Stepped,)),
+    "step_spans": (_step_spans, (Stepped,)),
     "evictions": (
         _fields(ints=("asked_full", "asked_swa", "gained_full", "gained_swa", "events")),
         (Evicted,),

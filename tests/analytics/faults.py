@@ -17,9 +17,11 @@ from radixledger.journal.events import (
     GroupFlushed,
     GroupOpened,
     Locked,
+    Phase,
     Reclaimed,
     Remapped,
     Removed,
+    Stepped,
     Tombstoned,
     Unlocked,
     Violated,
@@ -35,6 +37,7 @@ from .story import (
     Story,
     admit,
     extend,
+    ids,
     insert,
     pages,
     request,
@@ -148,6 +151,21 @@ def cross_rank_touch(story: Story) -> Row:
     return {"rank": 0, "seq": seq, "event": "Allocated", "touched": "full page 25 of 24"}
 
 
+def freed_under_a_step(story: Story) -> Row:
+    """Step 50 writes token 12 of request 2 and reads from token 5 on; the first reclaim keeps that, the second does not."""
+    admit(story, 2, "r2", 12)
+    extend(story, 2, 12, [6, 7, 8], [6, 7, 8])
+    began = story.tell(Stepped(50, Phase.BEGAN, ids(2), pages(12), pages(13)))
+    story.tell(Reclaimed(TWO, TokenCount(0), TokenCount(4), pages(6), pages(6), cause=RECLAIM))
+    seq = story.tell(Reclaimed(TWO, TokenCount(4), TokenCount(8), pages(7), pages(7), cause=RECLAIM))
+    story.tell(Stepped(50, Phase.ENDED))
+    story.tell(Reclaimed(TWO, TokenCount(8), TokenCount(12), pages(8), pages(8), cause=RECLAIM))
+    return {
+        "seq": seq, "event": "Reclaimed", "cause": "reclaim", "running_step": 50, "began_seq": began, "request": 2,
+        "pool": "swa", "pages": 1,
+    }  # fmt: skip
+
+
 def missing_events(story: Story) -> Row:
     lost = story.tell(GroupOpened())
     story.frames.pop()
@@ -222,7 +240,7 @@ FAULTS: dict[str, Callable[[Story], Row]] = {
     for fault in (
         double_free, foreign_free, two_owners, pending_page_allocated, reserved_page_freed, leak_at_end,
         stale_mapping, duplicate_mapping, credit_differs_from_delta, unbalanced_lock, locked_node_removed,
-        cursor_moved_backward, path_shorter_than_window, cross_rank_touch, missing_events, recorded_violations,
+        cursor_moved_backward, path_shorter_than_window, cross_rank_touch, freed_under_a_step, missing_events, recorded_violations,
         ledger_identity, ledger_diagnostics, ledger_capacity_drift, ledger_after_flush, ledger_mapping_count,
         ledger_total_decreased, ledger_differs_from_events,
     )
