@@ -91,7 +91,13 @@ class SWATokenToKVPoolAllocator:
         ]
 
     def settle(
-        self, *, sliding_window_size: int, rows: int, max_context_len: int, keep_events: bool = False
+        self,
+        *,
+        route: str,
+        sliding_window_size: int,
+        rows: int,
+        max_context_len: int,
+        keep_events: bool = False,
     ) -> None:
         """Learn what the cache that is built over this allocator knows; nothing may have been handed out yet.
 
@@ -101,7 +107,7 @@ class SWATokenToKVPoolAllocator:
             raise Busy("slots were handed out before the cache was built over the allocator")
         opened = opened_ranks(
             self.size_full, self.size_swa, self.page_size, self.dp_size,
-            sliding_window_size=sliding_window_size, rows=rows, max_context_len=max_context_len,
+            route=route, sliding_window_size=sliding_window_size, rows=rows, max_context_len=max_context_len,
         )  # fmt: skip
         if self._journals is not None:
             _check_settled(opened[0], self._journals[0].opened)
@@ -343,6 +349,8 @@ class SWATokenToKVPoolAllocator:
 
 
 def _check_settled(ours: Opened, told: Opened) -> None:
+    if told.route != ours.route:
+        raise BadConfig("route", f"the journal was opened for {told.route!r}, the cache is {ours.route!r}")
     for field in ("window_tokens", "rows", "context_pages"):
         value, theirs = getattr(ours.config, field), getattr(told.config, field)
         if theirs != value if field == "window_tokens" else theirs < value:

@@ -16,6 +16,7 @@ def opened_ranks(
     dp_size: int,
     *,
     sliding_window_size: int,
+    route: str = "unified",
     rows: int = 1,
     max_context_len: int = 1,
     run: str = "",
@@ -23,8 +24,8 @@ def opened_ranks(
 ) -> list[Opened]:
     """One `Opened` per rank of `dp_size`, for pools of `size` and `size_swa` slots over all ranks together.
 
-    rows, max_context_len: as `ReqToTokenPool` has them. redaction: `hashed`, or `plain` for owners who want token ids
-    in their journals. Journals that are opened with these events can be handed to
+    route: the rules that the ranks follow, see `routes`. rows, max_context_len: as `ReqToTokenPool` has them.
+    redaction: `hashed`, or `plain` for owners who want token ids in their journals. Journals that are opened with these events can be handed to
     `SWATokenToKVPoolAllocator`. Raises ValueError for sizes that make no page.
     """
     for name, value in (("page_size", page_size), ("dp_size", dp_size)):
@@ -49,7 +50,7 @@ def opened_ranks(
             rank=Rank(rank),
             ranks=dp_size,
             epoch=0,
-            route="unified",
+            route=route,
             config=config,
             window_need=TokenCount(sliding_window_size),
             stride=4 * page_size,

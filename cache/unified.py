@@ -1,52 +1,18 @@
-"""The unified radix cache as a server of sglang-jax calls it: one FULL-backed tree with an SWA component.
+"""The unified radix cache as a server of sglang-jax builds it: one FULL-backed tree with an SWA component.
 
-It stands over the allocator's ranks and decides nothing itself. Rule: a request that the server caches, reclaims or
-ends is a request of its rank, so the journal tells its whole life; what the server's object knows of the cache
-(`prefix_indices`, `last_node`, lengths, the receipt) is written here, after the rank has said so.
+What its calls do stands in `radix_face`. Rule: what it does not serve is refused with its name before anything exists.
 """
 
 from collections.abc import Sequence
-from typing import Any
-
-import msgspec
-import numpy as np
 
 from radixledger.cache.allocator import SWATokenToKVPoolAllocator
-from radixledger.cache.config import BadConfig
-from radixledger.cache.face_rank import FaceRank, as_slots, params_of, rank_of
-from radixledger.cache.invariants import broken_laws
-from radixledger.cache.keys import namespace, raw_key
-from radixledger.cache.match import Hit
-from radixledger.cache.prefix_cache import (
-    BasePrefixCache,
-    CacheInitParams,
-    ComponentType,
-    DecLockRefParams,
-    Ended,
-    EvictParams,
-    EvictResult,
-    IncLockRefResult,
-    InsertParams,
-    InsertResult,
-    MatchPrefixParams,
-    MatchResult,
-    RadixKey,
-    Req,
-    TakenEvent,
-)
-from radixledger.cache.refusals import LawBroken, Refusal
+from radixledger.cache.prefix_cache import CacheInitParams, ComponentType, InsertParams, InsertResult
+from radixledger.cache.radix_face import RadixFace
 from radixledger.cache.request_rows import ReqToTokenPool
-from radixledger.cache.slices import Slice
-from radixledger.cache.state import Receipt
-from radixledger.cache.tree_view import TreeNode, drawn
-from radixledger.cache.unified_setup import SERVED, checked_window
-from radixledger.cache.window import floor_page, pages_for
-from radixledger.journal.accounts import Kind, request_account
-from radixledger.journal.causes import Operation
-from radixledger.journal.units import ROOT, TO_ROOT, UNBOUND, BoundaryId, NodeId, Pages, RequestId
+from radixledger.cache.unified_setup import checked_window
 
 
-class UnifiedRadixCache(BasePrefixCache):
+class UnifiedRadixCache(RadixFace):
     """FULL and SWA in one tree per rank, over the ranks of an allocator and the rows of a pool.
 
     component_init_params names the window. disable: nothing is cached or matched, requests own all of their rows.
@@ -84,277 +50,20 @@ class UnifiedRadixCache(BasePrefixCache):
             enable_recurrent_extra_buffer=enable_recurrent_extra_buffer,
             recurrent_track_interval=recurrent_track_interval,
         )
-        if page_size != token_to_kv_pool_allocator.page_size:
-            theirs = token_to_kv_pool_allocator.page_size
-            raise BadConfig("page_size", f"the allocator's is {theirs}, the cache's {page_size}")
-        token_to_kv_pool_allocator.settle(
+        super().__init__(
+            req_to_token_pool,
+            token_to_kv_pool_allocator,
+            page_size,
+            route="unified",
             sliding_window_size=window,
-            rows=req_to_token_pool.size,
-            max_context_len=req_to_token_pool.max_context_len,
+            disable=disable,
             keep_events=enable_kv_cache_events,
         )
-        self.req_to_token_pool = req_to_token_pool
-        self.token_to_kv_pool_allocator = token_to_kv_pool_allocator
-        self.page_size = page_size
-        self.disable = disable
-        self.sliding_window_size = window
-        self.tree_components = SERVED
-        self.ranks = token_to_kv_pool_allocator.ranks
-        req_to_token_pool.attach(self.ranks)
-
-    # -- the tree --------------------------------------------------------------------------------------------
-
-    def match_prefix(self, params: MatchPrefixParams) -> MatchResult:
-        """The usable prefix, whole pages of it; the node it ends in is cut there, and its path becomes the youngest.
-
-        Raises ValueError for a key without rank where there are several (R98).
-        """
-        rank, key = self._keyed(params.key)
-        if self.disable or len(key) < rank.state.stride:
-            return _matched(TreeNode(rank, ROOT))
-        rid = params.req.rid if params.req is not None else ""
-        name = namespace(extra_key=params.key.extra_key)
-        return _matched(TreeNode(rank, rank.match(key, name, rid=rid, full_only=params.full_only).node))
-
-    def peek(self, key: RadixKey) -> Hit:
-        """What a match would give; nothing is cut, no recency moves (A19)."""
-        rank, raw = self._keyed(key)
-        return rank.peek(b"" if self.disable else raw, namespace(extra_key=key.extra_key))
 
     def insert(self, params: InsertParams) -> InsertResult:
-        """Give the tree slots that were handed out to nobody in particular; slots that it has already are freed here.
+        """Give the tree slots of a key (R61-R63, R83-R97); how many of its tokens the tree had before.
 
-        Slots of the last, unfinished page stay the caller's. Raises Refusal if slots are not the caller's to give,
+        Slots that the tree has already are freed here (R62). Raises Refusal if slots are not the caller's to give,
         ValueError if they do not line up with the key.
         """
-        rank, key = self._keyed(params.key)
-        count = len(key) // rank.state.stride
-        if self.disable or not count:
-            return InsertResult()
-        self._check_aligned(params)
-        pages = self._pages_of_value(params.value, count)
-        prev, released = params.prev_prefix_len // self.page_size, params.swa_evicted_seqlen // self.page_size
-        brought = Slice(pages, prev, released, request_account(UNBOUND), UNBOUND, Operation.INSERT)
-        inserted = rank.insert(key, namespace(extra_key=params.key.extra_key), brought)
-        return InsertResult(prefix_len=inserted.prefix * self.page_size)
-
-    def _check_aligned(self, params: InsertParams) -> None:
-        for field in ("prev_prefix_len", "swa_evicted_seqlen"):
-            tokens = getattr(params, field)
-            if tokens % self.page_size:
-                raise ValueError(
-                    f"{field} of {tokens} tokens is no boundary of pages of {self.page_size} (R82)"
-                )
-
-    def _pages_of_value(self, value: Any, count: int) -> Pages:
-        """The pages of a value that is as long as its key, cut to whole pages (R97)."""
-        slots = as_slots(value)[: count * self.page_size]
-        if slots.size < count * self.page_size:
-            raise ValueError(f"{slots.size} slots were given for {count * self.page_size} tokens (R97)")
-        firsts = slots[:: self.page_size]
-        strewn = slots != np.repeat(firsts, self.page_size) + np.tile(np.arange(self.page_size), count)
-        if strewn.any() or (firsts % self.page_size).any():
-            raise ValueError(f"slots do not lie in pages of {self.page_size} as tokens do (R272)")
-        return Pages((firsts // self.page_size).astype("<i4").tobytes())
-
-    def evict(self, params: EvictParams) -> EvictResult:
-        """Free the tree's oldest slots, FULL first, whole pages; the answer is what the pools gained (R105-R108)."""
-        if self.disable:
-            return EvictResult()
-        ranks = self.ranks if params.dp_rank is None else [rank_of(self.ranks, params.dp_rank)]
-        full, swa = (
-            pages_for(max(0, each), self.page_size) for each in (params.num_tokens, params.swa_num_tokens)
-        )
-        gained_full = gained_swa = 0
-        for rank in ranks:
-            ask = max(0, full - gained_full), max(0, swa - gained_swa)
-            if any(ask):
-                gain = rank.evict(*ask)
-                gained_full, gained_swa = gained_full + gain.full, gained_swa + gain.swa
-        return EvictResult(gained_full * self.page_size, gained_swa * self.page_size)
-
-    def inc_lock_ref(self, node: Any) -> IncLockRefResult:
-        """Shield a path: FULL to the root, SWA over its last window; the answer is the receipt (R111, R112)."""
-        if self.disable:
-            return IncLockRefResult()
-        params = params_of(rank_of(self.ranks, node.dp_rank).lock(NodeId(node.id)))
-        return IncLockRefResult(params.swa_uuid_for_lock, params.skip_lock_node_ids)
-
-    def dec_lock_ref(self, node: Any, params: DecLockRefParams | None = None) -> None:
-        """Release what a receipt holds. Raises Refusal if it is not held, or is a live request's own (R122)."""
-        if not self.disable:
-            boundary = params.swa_uuid_for_lock if params is not None else None
-            rank_of(self.ranks, node.dp_rank).unlock(
-                Receipt(NodeId(node.id), BoundaryId(boundary or TO_ROOT))
-            )
-
-    def reset(self) -> None:
-        """Empty all trees. Raises Busy, and clears nothing, if anything but a tree holds slots (R33, R142)."""
-        for rank in self.ranks:
-            rank.check_flush()
-        for rank in self.ranks:
-            rank.flush()
-
-    # -- requests --------------------------------------------------------------------------------------------
-
-    def cache_unfinished_req(self, req: Req) -> None:
-        """Give the tree the whole pages of `fill_ids`; the request goes on from there with a new receipt (R139, R149)."""
-        rank = self._rank_of(req)
-        number = rank.seated(req)
-        self._check_receipt(rank, req, number)
-        tokens = len(req.fill_ids)
-        _check_computed(rank, req, number, tokens)
-        if not self.disable:
-            before = int(rank.state.rows.protected[rank.state.row_of(number)])
-            protected = int(rank.cache_unfinished(number, raw_key(req.fill_ids)))
-            self.req_to_token_pool.show(req, before, rank.row_slots(number, before, protected))
-            req.cache_protected_len = req.last_matched_prefix_len = protected
-            req.last_node = TreeNode(rank, rank.state.requests[number].node)
-        row = rank.state.row_of(number)
-        req.swa_evicted_seqlen = int(rank.state.rows.cursor[row])
-        req.prefix_indices = self.req_to_token_pool.read(row, tokens)
-        rank.hand_receipt(req, number)
-
-    def cache_finished_req(self, req: Req, is_insert: bool = True, *, ended: Ended | None = None) -> None:
-        """End a request: what it computed is cached, or not; the rest of its row is freed, its lock released.
-
-        ended: what became of it, for the journal. Not told, a request that is cached finished and one that is not
-        was aborted; only the server knows that it will come back (`Ended.RETRACTED`).
-        """
-        committed = req.pop_committed_kv_cache()
-        rank = self._rank_of(req)
-        number = rank.number_of(req)
-        if number is None:
-            self._let_go(req)
-            return
-        self._check_receipt(rank, req, number)
-        _check_computed(rank, req, number, committed)
-        key = None
-        if is_insert and not self.disable:
-            key = raw_key([*req.origin_input_ids, *req.output_ids][:committed])
-        _end(rank, number, key, ended or (Ended.FINISHED if is_insert else Ended.ABORTED))
-        self.req_to_token_pool.forget(req)
-        req.cache_lock_params = req.swa_uuid_for_lock = None
-
-    def evict_req_swa(self, req: Req, pre_len: int, dp_rank: int = 0, *, in_flight: int = 0) -> None:
-        """Give back the request's own SWA below its window; `swa_evicted_seqlen` tells how far (R126-R132).
-
-        pre_len: tokens before the next one, sequence length - 1 on decode. in_flight: tokens below `pre_len` that
-        batches on the device may still read (R151).
-        """
-        rank = rank_of(self.ranks, dp_rank)
-        if req.dp_rank not in (None, dp_rank):
-            raise ValueError(f"request {req.rid!r} is on rank {req.dp_rank}, dp_rank {dp_rank} was given")
-        number = rank.number_of(req)
-        if number is not None:
-            req.swa_evicted_seqlen = int(rank.reclaim(number, pre_len, in_flight))
-
-    def _let_go(self, req: Req) -> None:
-        """A request that never sat in a row ends: it has a lock at most."""
-        if req.cache_lock_params is not None and req.last_node is not None:
-            self.dec_lock_ref(req.last_node, req.cache_lock_params)
-        req.cache_lock_params = req.swa_uuid_for_lock = None
-
-    def _check_receipt(self, rank: FaceRank, req: Req, number: RequestId) -> None:
-        """The request still has the receipt that it was given (R137)."""
-        held = params_of(rank.state.requests[number].receipt or Receipt(ROOT, TO_ROOT))
-        params = req.cache_lock_params
-        if params is None or params.swa_uuid_for_lock != held.swa_uuid_for_lock:
-            raise Refusal(
-                f"request {req.rid!r} came with the receipt {params}, it was given {held}", request=number
-            )
-
-    # -- what a server asks ----------------------------------------------------------------------------------
-
-    def supports_swa(self) -> bool:
-        """It owns a sliding window."""
-        return True
-
-    def full_evictable_size(self, dp_rank: int = 0) -> int:
-        """FULL tokens of the tree that no lock holds."""
-        return rank_of(self.ranks, dp_rank).state.full_evictable * self.page_size
-
-    def full_protected_size(self, dp_rank: int = 0) -> int:
-        """FULL tokens of the tree that locks hold."""
-        return rank_of(self.ranks, dp_rank).state.full_protected * self.page_size
-
-    def swa_evictable_size(self, dp_rank: int = 0) -> int:
-        """SWA tokens of the tree that no lock holds."""
-        return rank_of(self.ranks, dp_rank).state.swa_evictable * self.page_size
-
-    def swa_protected_size(self, dp_rank: int = 0) -> int:
-        """SWA tokens of the tree that locks hold."""
-        return rank_of(self.ranks, dp_rank).state.swa_protected * self.page_size
-
-    def total_size(self) -> tuple[int, int]:
-        """Tokens in the trees of all ranks: FULL, SWA."""
-        states = [rank.state for rank in self.ranks]
-        full = sum(state.full.held[Kind.TREE] for state in states)
-        return full * self.page_size, sum(state.swa.held[Kind.TREE] for state in states) * self.page_size
-
-    def ledger(self, dp_rank: int | None = None) -> list[dict[str, Any]]:
-        """The accounts of a rank in tokens, or of all ranks in order; reads only (R153-R157)."""
-        ranks = self.ranks if dp_rank is None else [rank_of(self.ranks, dp_rank)]
-        rows = []
-        for rank in ranks:
-            taken = msgspec.structs.asdict(rank.ledger())
-            del taken["phase"], taken["digest"]
-            names = [component.name for component in self.tree_components]
-            rows.append({"dp_rank": rank.dp_rank, "route": "unified", "components": names, **taken})
-        return rows
-
-    def sanity_check(self) -> None:
-        """Recount every rank and compare the server's rows with it; raises LawBroken with what does not hold."""
-        for rank in self.ranks:
-            for finding in broken_laws(rank.state):
-                raise LawBroken(f"rank {rank.dp_rank}: {finding.law}: {finding.detail}")
-            for number, live in rank.state.requests.items():
-                held = rank.row_slots(RequestId(number), 0, int(rank.state.rows.length[live.row]))
-                if not np.array_equal(self.req_to_token_pool.read(live.row, held.size), held):
-                    raise LawBroken(
-                        f"rank {rank.dp_rank}: row {live.row} of {live.rid!r} is not what was told"
-                    )
-
-    def take_events(self) -> list[TakenEvent]:
-        """The events since the last call, rank after rank; none unless `enable_kv_cache_events`."""
-        return self.token_to_kv_pool_allocator.take_events()
-
-    def pretty_print(self) -> str:
-        """The trees of all ranks in lines of text."""
-        return "\n".join(drawn(rank) for rank in self.ranks)
-
-    def _keyed(self, key: RadixKey) -> tuple[FaceRank, bytes]:
-        """The rank of a key and its whole pages as bytes."""
-        rank = rank_of(self.ranks, key.dp_rank)
-        whole = floor_page(len(key), self.page_size)
-        return rank, raw_key(key.token_ids[:whole])
-
-    def _rank_of(self, req: Req) -> FaceRank:
-        return rank_of(self.ranks, req.dp_rank)
-
-
-def _matched(node: TreeNode) -> MatchResult:
-    return MatchResult(node.path_slots, node, node, node)
-
-
-def _check_computed(rank: FaceRank, req: Req, number: RequestId, tokens: int) -> None:
-    """A request cannot cache tokens whose slots were never written into its row."""
-    length = int(rank.state.rows.length[rank.state.row_of(number)])
-    if tokens > length:
-        raise Refusal(
-            f"request {req.rid!r} says that {tokens} tokens are computed, its row has {length}",
-            request=number,
-        )
-
-
-def _end(rank: FaceRank, number: RequestId, key: bytes | None, ended: Ended) -> None:
-    """Cache `key` if there is one, and end the request as `ended` says."""
-    if ended is Ended.FINISHED:
-        rank.finish(number, key)
-        return
-    if key is not None:
-        rank.cache_unfinished(number, key)
-    if ended is Ended.RETRACTED:
-        rank.retract(number)
-    else:
-        rank.abort(number)
+        return InsertResult(prefix_len=self._inserted(params))
