@@ -60,7 +60,7 @@ FOREIGN_WORDS = {
     "cache/prefix_cache.py": {"base", "idx", "indices"},  # the faces keep the names that servers call
     "cache/allocator.py": {"indices", "loc"},
     "cache/request_rows.py": {"idx", "indices"},
-    "cache/unified.py": {"indices"},
+    "cache/radix_face.py": {"indices"},
     "journal/": {"block", "blocks"},  # the compressed blocks of a sealed segment; pages are not meant there
     "tools/serve/": {"checkpoint", "backend"},  # a model's weights are a checkpoint, JAX has backends
 }
