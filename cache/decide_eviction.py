@@ -7,12 +7,12 @@ what the pools gained, and whatever holds pages is named before anything is clea
 from typing import NamedTuple
 
 from radixledger.cache.decide_pages import Decision, destination
-from radixledger.cache.eviction import oldest_leaf, oldest_window
+from radixledger.cache.eviction import oldest_leaf
 from radixledger.cache.refusals import Busy
 from radixledger.cache.state import Node, State
 from radixledger.journal.accounts import Kind
 from radixledger.journal.causes import Cause, Operation, Site, cause
-from radixledger.journal.events import Evicted, Flushed, Removed, Tombstoned
+from radixledger.journal.events import Evicted, Flushed, Removed
 
 
 class Gain(NamedTuple):
@@ -23,36 +23,37 @@ class Gain(NamedTuple):
 
 
 def evict(state: State, full_pages: int, swa_pages: int) -> Decision[Gain]:
-    """Give pages back to the pools, oldest first; what FULL pressure took along counts for SWA too (R106)."""
+    """Give pages back to the pools, oldest first; what FULL pressure took along counts for components too (R106)."""
     if state.group_open:
         raise Busy("a free group is open: what eviction frees would stay pending, so nothing can be gained")
-    full = swa = events = 0
-    while full < full_pages:
+    asked, gained, events = (full_pages, swa_pages), [0, 0], 0
+    while gained[0] < full_pages:
         leaf = oldest_leaf(state)
         if leaf is None:
             break
-        full, swa, events = full + leaf.pages, swa + (len(leaf.swa) >> 2), events + 1
+        gained[0] += leaf.pages
+        gained[1] += len(leaf.swa) >> 2
+        events += 1
         yield _remove(state, leaf, _FULL_LEAF)
-    while swa < swa_pages:
-        node = oldest_window(state)
-        if node is None:
-            break
-        swa, events = swa + node.pages, events + 1
-        if node.children:
-            yield Tombstoned(node.id, node.full, node.swa, cause=_SWA_INTERNAL)
-        elif node.holds:
-            yield Tombstoned(node.id, node.full, node.swa, cause=_SWA_LOCKED_LEAF)
-        else:
-            full += node.pages
-            yield _remove(state, node, _SWA_LEAF)
-    yield Evicted(full_pages, swa_pages, full, swa, events, cause(Operation.EVICT))
-    return Gain(full, swa)
+    for component in state.components:
+        pool, why = component.pool, cause(Operation.EVICT, component.leaf_site)
+        while gained[pool] < asked[pool]:
+            node = component.oldest(state)
+            if node is None:
+                break
+            gained[pool] += component.held(node)
+            events += 1
+            event = component.parting(state, node)
+            if event is None:
+                gained[0] += node.pages
+                event = _remove(state, node, why)
+            yield event
+    yield Evicted(full_pages, swa_pages, gained[0], gained[1], events, _EVICT)
+    return Gain(gained[0], gained[1])
 
 
+_EVICT = cause(Operation.EVICT)
 _FULL_LEAF = cause(Operation.EVICT, Site.FULL_LEAF)
-_SWA_LEAF = cause(Operation.EVICT, Site.SWA_LEAF)
-_SWA_INTERNAL = cause(Operation.EVICT, Site.SWA_INTERNAL)
-_SWA_LOCKED_LEAF = cause(Operation.EVICT, Site.SWA_LOCKED_LEAF)
 
 
 def _remove(state: State, leaf: Node, why: Cause) -> Removed:

@@ -14,15 +14,15 @@ import numpy as np
 from radixledger.cache import decide_pages
 from radixledger.cache.decide_eviction import check_quiet
 from radixledger.cache.decide_growth import live_request, refuse_in_flight
-from radixledger.cache.decide_locks import check_receipt, locked_by
+from radixledger.cache.decide_locks import check_receipt, locked_by, released
 from radixledger.cache.decide_pages import Decision
-from radixledger.cache.match import FROM_ROOT
+from radixledger.cache.match import is_boundary
 from radixledger.cache.refusals import Busy, ForeignFree, Refusal
-from radixledger.cache.state import Node, Receipt, Request, State
+from radixledger.cache.state import Receipt, Request, State
 from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import FREE, Kind, Pool, request_account
 from radixledger.journal.causes import Operation, Site, cause
-from radixledger.journal.events import Admitted, Bound, Extended, Freed, GroupFlushed, GroupOpened, Unlocked
+from radixledger.journal.events import Admitted, Bound, Extended, Freed, GroupFlushed, GroupOpened
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, UNBOUND, NodeId, Pages, RequestId, TokenCount
 
@@ -62,7 +62,7 @@ def seat(
     prefix = TokenCount(end.end * page_size)
     if prefix >= prompt:
         raise Refusal(f"{rid!r} has {prompt} tokens, {prefix} of them cached; one at least is to be computed")
-    if _live_run(end) < state.tail_pages:
+    if not is_boundary(state, end):
         raise Refusal(f"{rid!r} cannot start at node {node}: the window before it is not live (R73)")
     if end.parent is not None:
         check_receipt(state, receipt)
@@ -72,20 +72,8 @@ def seat(
     yield Admitted(request, rid, TokenCount(prompt), prefix, node, namespace, _ADMIT)
     if end.parent is not None:
         yield locked_by(state, end, request, _ADMIT)
-        yield Unlocked(receipt.node, receipt.boundary, cause=_ADMIT)
+        yield from released(state, receipt, UNBOUND, _ADMIT)
     return request
-
-
-def _live_run(node: Node) -> int:
-    """Pages of live SWA that end where `node` does, without a gap; as good as any if live from the root."""
-    run = 0
-    walk = node
-    while walk.parent is not None:
-        if not walk.swa:
-            return run
-        run += walk.pages
-        walk = walk.parent
-    return FROM_ROOT
 
 
 def write(state: State, written: Sequence[Written]) -> Decision[None]:

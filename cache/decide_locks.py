@@ -37,7 +37,14 @@ def unlock(state: State, receipt: Receipt) -> Decision[None]:
     """Release exactly what the receipt holds; one that is not held, or that a live request holds, is refused (R122)."""
     if receipt.node != ROOT:
         check_receipt(state, receipt)
-        yield Unlocked(receipt.node, receipt.boundary, cause=_UNLOCK)
+        yield from released(state, receipt, UNBOUND, _UNLOCK)
+
+
+def released(state: State, receipt: Receipt, request: RequestId, why: Cause) -> Decision[None]:
+    """Give a receipt back, and let each component know."""
+    yield Unlocked(receipt.node, receipt.boundary, request, why)
+    for component in state.components:
+        yield from component.unlocked(state, state.nodes[receipt.node], request, why)
 
 
 def check_receipt(state: State, receipt: Receipt) -> None:
@@ -46,20 +53,12 @@ def check_receipt(state: State, receipt: Receipt) -> None:
     owners = [
         live.rid for live in state.requests.values() if live.receipt and live.receipt.node == receipt.node
     ]
-    if node is None or node.anchors <= len(owners) or not _segment_is_held(node, receipt):
+    if (
+        node is None
+        or node.anchors <= len(owners)
+        or not all(component.is_held(node, receipt) for component in state.components)
+    ):
         raise Refusal(
             f"the receipt of node {receipt.node}, boundary {receipt.boundary}, is not held"
             + (f", but by the live requests {', '.join(owners[:8])}" if owners else "")
         )
-
-
-def _segment_is_held(node: Node, receipt: Receipt) -> bool:
-    """Whether the window segment of a receipt leads from its anchor to its boundary, all of it counted."""
-    walk_up: Node | None = node
-    while walk_up is not None and walk_up.parent is not None:
-        if walk_up.swa_locks <= 0:
-            return False
-        if receipt.boundary and walk_up.boundary == receipt.boundary:
-            return True
-        walk_up = walk_up.parent
-    return not receipt.boundary

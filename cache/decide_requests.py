@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from radixledger.cache import window
 from radixledger.cache.decide_growth import live_request, refuse_in_flight, row_pages
-from radixledger.cache.decide_locks import locked_by
+from radixledger.cache.decide_locks import locked_by, released
 from radixledger.cache.decide_pages import Decision, destination
 from radixledger.cache.evolve_requests import path_pages
 from radixledger.cache.match import Hit
@@ -18,7 +18,7 @@ from radixledger.cache.slices import Slice
 from radixledger.cache.state import Request, State
 from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation, Site, cause
-from radixledger.journal.events import Aborted, Admitted, Finished, Freed, Repointed, Retracted, Unlocked
+from radixledger.journal.events import Aborted, Admitted, Finished, Freed, Repointed, Retracted
 from radixledger.journal.units import ROOT, Pages, RequestId, TokenCount
 
 _ADMIT = cause(Operation.ADMIT)
@@ -94,15 +94,11 @@ def cache_unfinished(
     rows, row, page_size = state.rows, live.row, state.page_size
     count = min(len(key) // state.stride, _NO_LIMIT if tokens is None else tokens // page_size)
     prev = int(rows.protected[row]) // page_size
+    for component in state.components:
+        count = component.cap(state, live, count, Operation.UNFINISHED)
     if count <= prev:
         return TokenCount(prev * page_size)
     brought = _brought(state, live, count, Operation.UNFINISHED)
-    if brought.released > prev and count - brought.released < state.tail_pages:
-        raise Refusal(
-            f"request {request} gave its SWA back below token {brought.released * page_size}; "
-            f"a path that ends at {count * page_size} would have no window (R259)",
-            request=live.id,
-        )
     rules, why = rules_of(state), cause(Operation.UNFINISHED)
     ended = yield from rules.insert(state, key, live.namespace, brought)
     node = yield from rules.go_on(state, live, key, ended, why)
@@ -116,7 +112,7 @@ def cache_unfinished(
     if old is None or old.node != node.id:
         yield locked_by(state, node, live.id, why)
         if old is not None:
-            yield Unlocked(old.node, old.boundary, live.id, why)
+            yield from released(state, old, live.id, why)
     return TokenCount(node.end * page_size)
 
 
@@ -174,4 +170,4 @@ def _surrender(state: State, request: Request, kept: int, operation: Operation) 
         yield Freed(giver, pages, unmapped, swa, destination(state), request.id, why)
     receipt = request.receipt
     if receipt is not None:
-        yield Unlocked(receipt.node, receipt.boundary, request.id, cause(operation))
+        yield from released(state, receipt, request.id, cause(operation))

@@ -1,18 +1,20 @@
-"""The tree's rules on the unified route: one FULL-backed tree whose nodes carry SWA as a component.
+"""The tree's rules on the unified route: one FULL-backed tree whose nodes carry other components beside.
 
-Match, insert with healing, what a request goes on from, what a lock holds; see `routes` for who asks. A decider is a
-generator, see `decide_pages`. Rule: every refusal is raised before the first yield; intervals are pages of the path,
-[a, b).
+Match, insert, what a request goes on from, what a lock holds; see `routes` for who asks. A decider is a generator, see
+`decide_pages`. Rules: every refusal is raised before the first yield; intervals are pages of the path, [a, b); what a
+component keeps, and why, is its own business: it is asked through `components` (R15).
 """
 
-from radixledger.cache import locks
-from radixledger.cache.decide_pages import Decision, destination
+from itertools import pairwise
+
+from radixledger.cache.components import Component, Events, cut_points
+from radixledger.cache.decide_pages import Decision
 from radixledger.cache.match import Hit, Walk, descend, hit_of, walk
 from radixledger.cache.slices import Inserted, Slice, check_slice, free_duplicate, split_at
 from radixledger.cache.state import Node, Request, State
 from radixledger.journal.causes import Cause, Operation, Site, cause
-from radixledger.journal.events import Freed, Healed, HealMode, Locked, Matched, Stop, Transferred
-from radixledger.journal.units import NO_PAGES, UNBOUND, NodeId, Pages, RequestId, TokenCount
+from radixledger.journal.events import Locked, Matched, Stop, Transferred
+from radixledger.journal.units import ROOT, TO_ROOT, UNBOUND, NodeId, Pages, RequestId, TokenCount
 
 _MATCH = cause(Operation.MATCH)
 
@@ -51,8 +53,12 @@ def go_on(_: State, _request: Request, _key: bytes, ended: Inserted, _why: Cause
 
 
 def segment(state: State, node: Node) -> Locked:
-    """What a lock of `node` holds: the last window by position, tombstones counted too (A21, R112)."""
-    return locks.locked(state, node)
+    """What a lock of `node` holds: FULL to the root, and what each component says (R111, R112)."""
+    boundary, marked, skipped = TO_ROOT, ROOT, b""
+    for component in state.components:
+        mine = component.segment(state, node)
+        boundary, marked, skipped = mine.boundary or boundary, mine.marked or marked, skipped + mine.skipped
+    return Locked(node.id, boundary, skipped, marked)
 
 
 def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decision[Inserted]:
@@ -80,68 +86,71 @@ def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decisi
     prefix = done
     if done < total:
         node = yield from _grow(state, node, key, namespace, done, total, brought)
+    for component in state.components:
+        yield from component.settled(state, node, brought)
     return Inserted(node, prefix)
 
 
 def _overlap(state: State, node: Node, start: int, brought: Slice) -> Decision[None]:
-    """The slice runs over `node`, which covers [start, end). Consumed from `boundary` on (R83-R86, A12)."""
+    """The slice runs over `node`, which covers [start, end): who consumes it, and from where, the components say.
+
+    The smallest of their boundaries counts (R59, R60); what lies before it is freed here (R61).
+    """
     end = start + node.pages
-    first = max(start, brought.prev)
-    boundary = end if node.swa else max(brought.released, brought.prev)
-    if boundary >= end:
-        yield from free_duplicate(state, brought.part(first, end), brought)
-        return
-    if boundary > start:
+    first, boundary = max(start, brought.prev), end
+    takers: list[Component] = []
+    for component in state.components:
+        consumed = component.consumed_from(state, node, start, brought)
+        assert first <= consumed <= end, "what is consumed is the request's own, and within the node (A9)"
+        if consumed < end:
+            takers.append(component)
+            boundary = min(boundary, consumed)
+    if start < boundary < end:
         yield split_at(state, node, boundary - start, brought.why(Site.HEAL))
-        yield from free_duplicate(state, brought.part(first, boundary), brought)
-    yield _heal(state, node, brought.part(max(boundary, start), end), brought)
+    yield from free_duplicate(state, brought.part(first, boundary), brought)
+    for component in takers:
+        yield from component.adopt(state, node, boundary, brought)
 
 
-def _heal(state: State, node: Node, fresh: Pages, brought: Slice) -> Healed:
-    """Replace the node's FULL pages, unless a lock holds them: then only the mapping moves (A13, R90)."""
-    assert not state.mapping.mapped(node.full)[0], "the FULL pages of a tombstone carry no mapping (R88)"
-    mode = HealMode.TRANSFER if node.holds else HealMode.REPLACE
-    return Healed(
-        node.id, mode, brought.giver, fresh, node.full, state.mapping.swa_pages(fresh), destination(state),
-        brought.request, brought.why(Site.HEAL),
-    )  # fmt: skip
+def unevict(
+    state: State, node: Node, start: int, brought: Slice, staged: Events, committed: Events
+) -> Decision[None]:
+    """A node that had no FULL pages gets the slice's: staged, recovered once by each component, then committed (R64).
+
+    `staged` puts the pages into the node, `committed` makes them count; FULL itself recovers nothing (R65, A11).
+    """
+    yield from staged
+    for component in state.components:
+        yield from component.recover(state, node, start, brought)
+    yield from committed
 
 
 def _grow(
     state: State, node: Node, key: bytes, namespace: bytes, start: int, total: int, brought: Slice
 ) -> Decision[Node]:
-    """New leaves for [start, total): a tombstone below the released length, then live, its last window apart (R94, R95)."""
-    live = max(start, min(brought.released, total))
-    if live == total and state.config.tombstone_leaf == "veto":
+    """New nodes for [start, total), cut where the components want it; none at all if one of them vetoes (R93-R95)."""
+    components = state.components
+    if any(component.vetoes(state, start, total, brought) for component in components):
         yield from free_duplicate(state, brought.part(start, total), brought, Site.VETO)
         return node
-    tail = max(live, total - state.tail_pages)
-    if live > start:
-        stale, swa = state.mapping.mapped(brought.part(start, live))
-        if swa:
-            yield Freed(
-                brought.giver,
-                NO_PAGES,
-                stale,
-                swa,
-                destination(state),
-                brought.request,
-                brought.why(Site.RELEASED),
-            )
-    for first, stop in ((start, live), (live, tail), (tail, total)):
-        if first < stop:
-            full = brought.part(first, stop)
-            event = Transferred(
-                node=NodeId(state.next_node),
-                parent=node.id,
-                giver=brought.giver,
-                key=key[first * state.stride : stop * state.stride],
-                full=full,
-                swa=state.mapping.swa_pages(full) if first >= live else NO_PAGES,
-                namespace=namespace,
-                request=brought.request,
-                cause=brought.why(Site.WHOLE),
-            )
-            yield event
-            node = state.nodes[event.node]
+    for component in components:
+        yield from component.prepare(state, start, total, brought)
+    parent = node
+    for first, stop in pairwise(cut_points(components, state, start, total, brought)):
+        full = brought.part(first, stop)
+        event = Transferred(
+            node=NodeId(state.next_node),
+            parent=node.id,
+            giver=brought.giver,
+            key=key[first * state.stride : stop * state.stride],
+            full=full,
+            swa=Pages(b"".join([each.beside(state, full, first, brought) for each in components])),
+            namespace=namespace,
+            request=brought.request,
+            cause=brought.why(Site.WHOLE),
+        )
+        yield event
+        node = state.nodes[event.node]
+    for component in components:
+        yield from component.outgrown(state, parent)
     return node

@@ -10,32 +10,7 @@ import numpy as np
 from radixledger.cache.state import Node, Receipt, State
 from radixledger.cache.tree import ANCHORS, BOUNDARY, LOCKS, offer_leaf, offer_window
 from radixledger.journal.events import Locked, Unlocked
-from radixledger.journal.units import ROOT, TO_ROOT, BoundaryId, NodeId
-
-
-def locked(state: State, node: Node) -> Locked:
-    """The event that locking `node` would be: its segment, its boundary mark, the tombstones passed (R112).
-
-    The boundary is the node in which the window is full; without one the lock runs to the root (R119).
-    Concurrent locks of one window share its mark (R116), which stays when they are gone (R117).
-    """
-    span = state.tail_pages
-    skipped: list[int] = []
-    anchor = node
-    while node.parent is not None:
-        if not node.swa:
-            skipped.append(node.id)
-        span -= node.pages
-        if span <= 0:
-            fresh = not node.boundary
-            return Locked(
-                node=anchor.id,
-                boundary=BoundaryId(state.next_boundary) if fresh else node.boundary,
-                skipped=np.array(skipped, "<i8").tobytes() if skipped else b"",
-                marked=node.id if fresh else ROOT,
-            )
-        node = node.parent
-    return Locked(anchor.id, TO_ROOT, np.array(skipped, "<i8").tobytes() if skipped else b"")
+from radixledger.journal.units import NodeId
 
 
 def receipt_of(event: Locked) -> Receipt:

@@ -1,8 +1,7 @@
 """Walk a key down the tree and find the deepest boundary that a request may start from. Reads only.
 
-A boundary is valid if the path up to it ends with live SWA that covers the window, or is live from the
-root (R73-R76); FULL pages are contiguous by construction. Rule: the key is never re-sliced; a node is one
-`startswith` at an offset, a child one look-up of its first page.
+FULL pages are contiguous by construction; where the components have something to start from is theirs to say (R71).
+Rule: the key is never re-sliced; a node is one `startswith` at an offset, a child one look-up of its first page.
 """
 
 from typing import NamedTuple
@@ -11,9 +10,6 @@ from radixledger.cache.keys import common_pages
 from radixledger.cache.state import Node, State
 from radixledger.journal.events import Stop
 from radixledger.journal.units import NodeId, TokenCount
-
-FROM_ROOT = 1 << 60
-"""The live run of a path without a gap: as good as any window (R75)."""
 
 
 class Walk(NamedTuple):
@@ -51,34 +47,52 @@ def find_child(state: State, node: Node, key: bytes, at: int, namespace: bytes) 
 
 
 def walk(state: State, key: bytes, namespace: bytes, *, full_only: bool = False) -> Walk:
-    """The deepest valid boundary for `key`, whole pages of it; `full_only` ignores SWA (R72)."""
-    stride, need = state.stride, state.tail_pages
+    """The deepest valid boundary for `key`, whole pages of it; `full_only` asks no component (R72)."""
+    stride = state.stride
     stop_at = len(key) - len(key) % stride
-    node = best = state.root
-    at, run, hit = 0, FROM_ROOT, 0
+    node, at, pages = state.root, 0, 0
     stop = Stop.END_OF_KEY
     while at < stop_at:
         child = find_child(state, node, key, at, namespace)
         if child is None:
             stop = Stop.NO_CHILD
             break
-        child_key = child.key
+        node, child_key = child, child.key
+        pages = child.pages
         if at + len(child_key) <= stop_at and key.startswith(child_key, at):
             at += len(child_key)
-            run = run + child.pages if child.swa else 0
-            if run >= need or full_only:
-                best, hit = child, at
-            node = child
             continue
-        inside = common_pages(key[:stop_at] if stop_at < len(key) else key, at, child_key, stride)
-        at += inside * stride
+        pages = common_pages(key[:stop_at] if stop_at < len(key) else key, at, child_key, stride)
+        at += pages * stride
         stop = Stop.END_OF_KEY if at == stop_at else Stop.DIVERGED
-        if full_only or (child.swa and run + inside >= need):
-            return Walk(child, inside, at // stride, at // stride, stop)
         break
-    if hit < at:
-        stop = Stop.WINDOW_DEAD
-    return Walk(best, 0, hit // stride, at // stride, stop)
+    if not full_only:
+        node, pages, stop = boundary(state, node, pages, stop)
+    hit = node.end - node.pages + pages
+    return Walk(node, pages if pages < node.pages else 0, hit, at // stride, stop)
+
+
+def boundary(state: State, node: Node, pages: int, stop: Stop = Stop.END_OF_KEY) -> tuple[Node, int, Stop]:
+    """The deepest place, at or above the one `pages` pages into `node`, that every component can start from.
+
+    A component that moves it up is asked again after the others have moved it. `stop` is why a walk ended there, or
+    which component had nothing for it.
+    """
+    components = state.components
+    while True:
+        reached, before = node, pages
+        for component in components:
+            here, whole = node, pages
+            node, pages = component.boundary(state, node, pages)
+            if node is not here or pages != whole:
+                stop = component.miss
+        if len(components) < 2 or (node is reached and pages == before):
+            return node, pages, stop
+
+
+def is_boundary(state: State, node: Node) -> bool:
+    """Whether a request may start where `node` ends."""
+    return boundary(state, node, node.pages)[0] is node
 
 
 def descend(

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 from msgspec.structs import replace
 
 from radixledger.cache.arguments import text
+from radixledger.cache.component_table import components_of
 from radixledger.cache.config import checked
 from radixledger.cache.decide_pages import Decision, T
 from radixledger.cache.digest import digest
@@ -77,6 +78,7 @@ class Shell:
         checked(opened)
         self.route = ROUTES[opened.route]
         self.state: State = begin(opened, seq)
+        self.state.components = components_of(opened)
         self.journal = journal
         self.strict = strict
         self._append = journal.append if journal is not None else None

@@ -5,7 +5,7 @@ beside what it is derived from, and `invariants` recounts it.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from radixledger.journal.units import (
     RequestId,
     Seq,
 )
+
+if TYPE_CHECKING:
+    from radixledger.cache.components import Component
 
 IN_LEAF_ORDER = 1
 IN_WINDOW_ORDER = 2
@@ -205,6 +208,8 @@ class State:
         self.tree_digest = 0
         self.closed = False
         self.findings: list[Finding] = []
+        self.components: tuple[Component, ...] = ()
+        """Who decides about what nodes keep beside FULL: given by the shell that decides; a fold asks nobody."""
 
     @property
     def full_evictable(self) -> int:

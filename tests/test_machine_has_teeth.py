@@ -18,20 +18,22 @@ from radixledger.cache import (
     evolve_pages,
     evolve_requests,
     evolve_tree,
-    locks,
     match,
     slices,
     tree,
     window,
+    window_component,
 )
+from radixledger.cache.components import Segment
 from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.eviction import oldest_leaf, oldest_window
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.refusals import LawBroken, RankPoisoned
 from radixledger.cache.state import Node, Request, State
+from radixledger.cache.window_component import WindowComponent
 from radixledger.journal.accounts import FREE
 from radixledger.journal.causes import Operation
-from radixledger.journal.events import Healed, HealMode, Locked
+from radixledger.journal.events import Healed, HealMode
 from radixledger.journal.units import Pages
 
 from .machine import SETTINGS
@@ -42,13 +44,17 @@ Fault = Callable[[pytest.MonkeyPatch], None]
 
 def healing_takes_full_pages_from_under_a_request(patch: pytest.MonkeyPatch) -> None:
     """B38, R90."""
-    lawful = decide_unified._heal
+    lawful = WindowComponent.adopt
 
-    def heal(*arguments: Any) -> Healed:
-        event = lawful(*arguments)
-        return Healed(event.node, HealMode.REPLACE, *event_fields(event)[2:])
+    def adopt(*arguments: Any) -> Any:
+        for event in lawful(*arguments):
+            yield (
+                Healed(event.node, HealMode.REPLACE, *event_fields(event)[2:])
+                if isinstance(event, Healed)
+                else event
+            )
 
-    patch.setattr(decide_unified, "_heal", heal)
+    patch.setattr(WindowComponent, "adopt", adopt)
 
 
 def event_fields(event: Any) -> list[Any]:
@@ -126,7 +132,7 @@ def a_locked_window_is_a_victim(patch: pytest.MonkeyPatch) -> None:
         live = [each for each in state.nodes.values() if each.swa]
         return min(live, key=lambda node: node.swa_tick) if live else oldest_window(state)
 
-    patch.setattr(decide_eviction, "oldest_window", any_window)
+    patch.setattr(WindowComponent, "oldest", lambda _, state: any_window(state))
 
 
 def an_eviction_tells_more_than_it_gained(patch: pytest.MonkeyPatch) -> None:
@@ -136,15 +142,15 @@ def an_eviction_tells_more_than_it_gained(patch: pytest.MonkeyPatch) -> None:
 
 def a_lock_ends_at_its_own_node(patch: pytest.MonkeyPatch) -> None:
     """R111: as if every window were one page."""
-    lawful = locks.locked
+    lawful = WindowComponent.segment
 
-    def locked(state: State, node: Node) -> Locked:
+    def segment(window: WindowComponent, state: State, node: Node) -> Segment:
         need, state.tail_pages = state.tail_pages, 1
-        event = lawful(state, node)
+        found = lawful(window, state, node)
         state.tail_pages = need
-        return event
+        return found
 
-    patch.setattr(locks, "locked", locked)
+    patch.setattr(WindowComponent, "segment", segment)
 
 
 def a_cut_forgets_who_locked_the_window(patch: pytest.MonkeyPatch) -> None:
@@ -176,7 +182,14 @@ def the_whole_path_is_refreshed(patch: pytest.MonkeyPatch) -> None:
 
 def pending_pages_are_handed_out(patch: pytest.MonkeyPatch) -> None:
     """R29, R43."""
-    for module in (decide_pages, decide_growth, decide_requests, slices, decide_unified, decide_eviction):
+    for module in (
+        decide_pages,
+        decide_growth,
+        decide_requests,
+        slices,
+        decide_eviction,
+        window_component,
+    ):
         patch.setattr(module, "destination", lambda _: FREE)
 
 
