@@ -14,7 +14,7 @@ from radixledger.analytics.load import load_frames
 from radixledger.analytics.queries import ask_sql
 from radixledger.analytics.store import Database
 from radixledger.journal.frame import Frame
-from radixledger.journal.units import FIRST
+from radixledger.journal.units import FIRST, Rank
 
 from .machine import SETTINGS, Play
 from .test_machine import STEPS_BY_SEED, by_seed
@@ -35,7 +35,7 @@ TAIL = "\n) AS tested(pool, from_kind, to_kind, event, cause, events)\n"
 
 def listed() -> set[tuple[str, ...]]:
     """The kinds that move pages of the lists that a play is held against, in the columns of the view."""
-    kinds = set()
+    kinds = set[tuple[str, ...]]()
     for kind in (*EVERYWHERE, *SOMEWHERE):
         move, arrow, why = kind.partition("→")
         if arrow:
@@ -46,7 +46,7 @@ def listed() -> set[tuple[str, ...]]:
     return kinds
 
 
-def frames(play: Play) -> Iterator[tuple[int, list[Frame]]]:
+def frames(play: Play) -> Iterator[tuple[Rank, list[Frame]]]:
     """What each rank of a play journaled, as one frame."""
     for player in play.players:
         tape = player.sides.tape
