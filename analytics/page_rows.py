@@ -198,12 +198,14 @@ def _extended(group: Group) -> Rows:
     takers, counts = group.packed("takers", width=8), group.packed("counts")
     group.demand(takers.counts == counts.counts, "takers and counts differ in length")
     group.demand(counts.sums() == full.counts, "the counts do not add up to its FULL pages")
-    group.demand(full.counts == swa.counts, "it has not as many SWA pages as FULL pages")
+    windowed = swa.counts > 0
+    group.demand((full.counts == swa.counts) | ~windowed, "it has SWA pages, and not as many as FULL pages")
     group.demand(_all_positive(counts), "a count is negative")
     lots = Lots(takers.spread(group.at), counts.values.astype(np.int64), _taken_before(counts))
     giver, taker = np.full(len(takers.values), FREE, np.int64), _of_request(takers.values)
-    yield Moved(Pool.FULL, lots, giver, taker, full.values, swa.values)
-    yield Moved(Pool.SWA, lots, giver, taker, swa.values, full.values)
+    yield Moved(Pool.FULL, lots, giver, taker, full.values, _beside(full, swa))
+    with_swa = lots._replace(counts=lots.counts * takers.spread(windowed))
+    yield Moved(Pool.SWA, with_swa, giver, taker, swa.values, _beside(swa, full))
     yield _set(group, full, swa)
 
 

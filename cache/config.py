@@ -3,7 +3,7 @@
 Rule: a bad value is refused here, with its name and what would do, before a pool or a tree is made (R14, R56, R57).
 """
 
-from radixledger.cache.traits import TRAITS
+from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.cache.window import FORMULAS
 from radixledger.journal.events import Opened
 
@@ -25,19 +25,17 @@ class BadConfig(ValueError):
 def checked(opened: Opened) -> Opened:
     """`opened` itself; raises BadConfig for the first value that is out of bounds."""
     config = opened.config
-    for field, value, least in (
-        ("page_size", config.page_size, 1),
-        ("full_pages", config.full_pages, 1),
-        ("swa_pages", config.swa_pages, 1),
-        ("window_tokens", config.window_tokens, 1),
-        ("rows", config.rows, 1),
-        ("context_pages", config.context_pages, 1),
-        ("window_need", opened.window_need, 1),
-        ("ranks", opened.ranks, 1),
-        ("stride", opened.stride, 1),
+    for field, value in (
+        ("page_size", config.page_size),
+        ("full_pages", config.full_pages),
+        ("rows", config.rows),
+        ("context_pages", config.context_pages),
+        ("ranks", opened.ranks),
+        ("stride", opened.stride),
     ):
-        if not least <= value <= MAX_PAGES:
-            raise BadConfig(field, f"{value} is not between {least} and {MAX_PAGES}")
+        if not 1 <= value <= MAX_PAGES:
+            raise BadConfig(field, f"{value} is not between 1 and {MAX_PAGES}")
+    _check_window(opened)
     if config.rows & (config.rows - 1):
         raise BadConfig(
             "rows", f"{config.rows} is not a power of two; {1 << config.rows.bit_length()} would do"
@@ -58,6 +56,21 @@ def checked(opened: Opened) -> Opened:
     if not 0 <= opened.rank < opened.ranks:
         raise BadConfig("rank", f"{opened.rank} is not one of {opened.ranks} ranks")
     return opened
+
+
+def _check_window(opened: Opened) -> None:
+    """Two pools have a window each of whose sizes is positive (R57); one pool has none of them."""
+    config = opened.config
+    for field, value in (
+        ("swa_pages", config.swa_pages),
+        ("window_tokens", config.window_tokens),
+        ("window_need", opened.window_need),
+    ):
+        windowed = TRAITS.get(opened.route, UNKNOWN).windowed
+        if not windowed and value:
+            raise BadConfig(field, f"{value}, but route {opened.route!r} has no SWA pool: it has to be 0")
+        if windowed and not 1 <= value <= MAX_PAGES:
+            raise BadConfig(field, f"{value} is not between 1 and {MAX_PAGES}")
 
 
 def bounded(opened: Opened) -> Opened:

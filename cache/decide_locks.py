@@ -56,6 +56,7 @@ def check_receipt(state: State, receipt: Receipt) -> None:
     if (
         node is None
         or node.anchors <= len(owners)
+        or (receipt.boundary and not state.windowed)
         or not all(component.is_held(node, receipt) for component in state.components)
     ):
         raise Refusal(

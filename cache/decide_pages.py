@@ -61,20 +61,21 @@ def destination(state: State) -> Account:
 
 
 def short(state: State, needed: int, request: int = UNBOUND) -> PoolShort:
-    """The refusal that names what both pools have (R152)."""
+    """The refusal that names what each pool has (R152)."""
     return PoolShort(
         needed=needed,
         full_available=state.full.available,
         full_evictable=state.full_evictable,
         swa_available=state.swa.available,
         swa_evictable=state.swa_evictable,
+        windowed=state.windowed,
         request=request,
     )
 
 
 def check_free_pages(state: State, needed: int, request: int = UNBOUND) -> None:
-    """Refuse unless both pools can hand out `needed` pages that carry nothing of a former life (R54, A4)."""
-    if state.full.held[_FREE] < needed or state.swa.held[_FREE] < needed:
+    """Refuse unless every pool can hand out `needed` pages that carry nothing of a former life (R54, A4)."""
+    if state.full.held[_FREE] < needed or (state.swa.held[_FREE] < needed and state.windowed):
         raise short(state, needed, request)
     if state.dangling:
         raise Refusal(
@@ -85,7 +86,7 @@ def check_free_pages(state: State, needed: int, request: int = UNBOUND) -> None:
 
 
 def alloc(state: State, count: int) -> Decision[tuple[Pages, Pages]]:
-    """free → request(unbound): `count` pages of each pool, mapped pairwise (R45: both or none).
+    """free → request(unbound): `count` pages of each pool, mapped pairwise (R45: both or none); of FULL where it is alone.
 
     They are nobody's in particular: what a request owns stands in its row (R154), which grows by its own calls.
     """

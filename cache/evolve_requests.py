@@ -70,7 +70,8 @@ def extended(state: State, event: Extended) -> None:
 def _take_pages(state: State, event: Extended) -> None:
     """Hand each taker its pages; they go behind the last page of its row."""
     rows, page_size = state.rows, state.page_size
-    map_pages(state, event.full, event.swa)
+    if event.swa:
+        map_pages(state, event.full, event.swa)
     for request, full, swa in takings(event):
         row = request & rows.mask
         account = request_account(request)

@@ -137,6 +137,8 @@ def a_row_shows_the_window_that_is_mapped(state: State) -> Iterator[Breach]:
 @law
 def every_live_window_can_be_read(state: State) -> Iterator[Breach]:
     """The window before a request's next token, and before what a running step writes, is resident (E10, R134, R151)."""
+    if not state.windowed:
+        return
     need = max(state.config.window_tokens - 1, min(state.config.window_tokens, state.opened.window_need))
     starts: dict[int, int] = {request.id: Span(state, request).length for request in state.requests.values()}
     for running in state.running.values():

@@ -126,9 +126,10 @@ def a_node_is_held_by_its_receipts_and_its_held_children(state: State) -> Iterat
 
 @law
 def a_locked_window_lies_on_a_held_path(state: State) -> Iterator[Breach]:
-    """A receipt locks the window of the node it is anchored at, and no window is locked without FULL."""
+    """A receipt locks the window of the node it is anchored at, if there are any, and no window is locked without FULL."""
     for node in below_the_root(state):
-        if node.anchors > node.swa_locks or (node.swa_locks > 0 and node.holds <= 0):
+        anchored = node.anchors if state.tail_pages else 0
+        if anchored > node.swa_locks or (node.swa_locks > 0 and node.holds <= 0):
             yield Breach(
                 f"node {node.id}: {node.anchors} anchors, {node.holds} holds, {node.swa_locks} window locks"
             )
@@ -148,7 +149,9 @@ def locks_are_those_of_the_receipts(state: State) -> Iterator[Breach]:
 
 
 def _window_locks(state: State, receipts: list[Receipt]) -> Counter[int]:
-    """How often the segments of these receipts run through each node."""
+    """How often the segments of these receipts run through each node; without windows there are none."""
+    if not state.tail_pages:
+        return Counter()
     return Counter(
         node.id for receipt in receipts for node in segment(state.nodes[receipt.node], receipt.boundary)
     )

@@ -36,6 +36,8 @@ def lock(state: State, node: Node, event: Locked) -> None:
         held.holds = 1
         held = held.parent
     state.full_protected += node.end - (held.end if held is not None else 0)
+    if not state.tail_pages:
+        return
     boundary = event.boundary
     while node.parent is not None:
         node.swa_locks += 1
@@ -62,6 +64,8 @@ def unlock(state: State, node: Node, event: Unlocked) -> bool:
     state.full_protected -= node.end - (held.end if held is not None else 0)
     if not node.children and not node.holds and node.parent is not None:
         offer_leaf(state, node)
+    if not state.tail_pages:
+        return balanced
     boundary = event.boundary
     while node.parent is not None:
         node.swa_locks -= 1

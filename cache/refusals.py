@@ -98,7 +98,7 @@ class Refusal(Exception):
 
 
 class PoolShort(Refusal):
-    """Not enough free pages; what eviction could still gain is told beside it."""
+    """Not enough free pages; what eviction could still gain is told beside it. SWA is told of where there is any."""
 
     reason = "pool_short"
 
@@ -110,11 +110,14 @@ class PoolShort(Refusal):
         full_evictable: int,
         swa_available: int,
         swa_evictable: int,
+        windowed: bool = True,
         request: int = UNBOUND,
     ) -> None:
         super().__init__(
-            f"{needed} page{'s are' if needed != 1 else ' is'} needed in each pool; FULL has {full_available} free + {full_evictable} evictable, "
-            f"SWA has {swa_available} free + {swa_evictable} evictable",
+            f"{needed} page{'s are' if needed != 1 else ' is'} needed{' in each pool' * windowed}; "
+            f"FULL has {full_available} free + {full_evictable} evictable"
+            + f", SWA has {swa_available} free + {swa_evictable} evictable"
+            * windowed,
             request=request,
             pool=Pool.FULL if full_available < needed else Pool.SWA,
         )

@@ -61,6 +61,7 @@ class Route(NamedTuple):
 
 ROUTES: dict[str, Route] = {
     "unified": Route(decide_unified, decide_eviction),
+    "radix": Route(decide_unified, decide_eviction),
 }
 
 

@@ -78,6 +78,13 @@ def check_slice(state: State, key: bytes, namespace: bytes, brought: Slice) -> N
         _check_stranger(state, key, namespace, brought)
     own = brought.part(brought.prev, count)
     _check_held(state.full.all_with(own, brought.giver), state, Pool.FULL, own, brought)
+    if not state.windowed:
+        if brought.released > brought.prev:
+            raise Refusal(
+                f"swa_evicted_seqlen is {brought.released} pages, but nothing here has SWA that could be gone",
+                request=brought.request,
+            )
+        return
     live = brought.part(max(brought.prev, brought.released), count)
     mapped, swa = state.mapping.mapped(live)
     if mapped != live:

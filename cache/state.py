@@ -41,7 +41,8 @@ Order = list[tuple[int, int, "Node"]]
 class Node:
     """A node of the radix tree; it owns the pages of its edge, `[end - pages, end)` of its path.
 
-    key: `stride` bytes per page. full: FULL pages. swa: as many SWA pages, or empty: a tombstone.
+    key: `stride` bytes per page. full: FULL pages. swa: as many SWA pages, or empty: a tombstone,
+    or a node of a tree without windows.
     anchors: receipts on this very node. holds: anchors, and children that are held; FULL is locked while > 0.
     swa_locks: receipts whose window segment runs through here. tick, swa_tick: recency, larger is younger.
     """
@@ -181,7 +182,10 @@ class State:
         self.traits = TRAITS.get(opened.route, UNKNOWN)
         self.page_size = config.page_size
         self.stride = opened.stride
+        self.windowed = config.swa_pages > 0
+        """Whether there is SWA beside FULL; without it no page is mapped and no node is a tombstone."""
         self.tail_pages: int = window.window_pages(opened.window_need, config.page_size)
+        """Pages of live SWA that a boundary needs, that a lock shields; 0 without SWA."""
         self.seq = Seq(0)
         self.full = PoolBook(Pool.FULL, config.full_pages)
         self.swa = PoolBook(Pool.SWA, config.swa_pages)

@@ -71,7 +71,7 @@ def _row_pages(state: State) -> tuple[NDArray[np.int32], NDArray[np.int32], int,
         mapped = state.mapping.swa_of[rows.full_table[row, live // page_size : held]]
         swa.append(mapped[mapped != 0])
         full_tokens += max(0, length - start)
-        swa_tokens += max(0, length - live)
+        swa_tokens += max(0, length - live) if state.windowed else 0
     return np.concatenate(full), np.concatenate(swa), full_tokens, swa_tokens
 
 

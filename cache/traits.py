@@ -12,10 +12,13 @@ class Traits(NamedTuple):
 
     refreshes_path: bool = False
     """A use makes all live windows of its path the youngest, not the last window alone (R77)."""
+    windowed: bool = True
+    """There is SWA beside FULL; else the SWA pool, the window and what a boundary needs of it are 0."""
 
 
 TRAITS: dict[str, Traits] = {
     "unified": Traits(),
+    "radix": Traits(windowed=False),
 }
 """Every route that a cache can be built with; the keys are those of `routes.ROUTES`."""
 

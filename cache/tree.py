@@ -64,7 +64,7 @@ def touch(state: State, node: Node) -> None:
     if node.parent is None:
         return
     span = node.end if state.traits.refreshes_path else state.tail_pages
-    state.clock += span
+    state.clock += span or 1
     tick = state.clock
     delta = TICK * (tick - node.tick)
     node.tick = tick

@@ -12,6 +12,10 @@ FORMULAS = ("rfc", "tight")
 whenever W > P and W mod P is neither 0 nor P - 1 (A26b), so it is not offered."""
 
 
+NEVER = 1 << 30
+"""A length that int32 lengths do not reach, with room above for what is in flight."""
+
+
 def floor_page(tokens: int, page_size: int) -> int:
     """The largest page boundary at or below `tokens`; works for negative positions too."""
     return tokens - tokens % page_size
@@ -37,8 +41,10 @@ def frontier(old: int, pre: int, *, window_tokens: int, page_size: int, formula:
 
     old: the larger of the cursor and the protected length, a page boundary or, from a foreign caller, not (A25).
     pre: key length - 1 on the insert path (R258), sequence length - 1 on decode.
-    Never less than `old`; a page boundary whenever it is more.
+    Never less than `old`; a page boundary whenever it is more. Without a window (W = 0) nothing is ever out of it.
     """
+    if not window_tokens:
+        return TokenCount(old)
     if formula == "rfc":
         reach = pre - window_tokens - page_size
     elif formula == "tight":
@@ -51,8 +57,11 @@ def frontier(old: int, pre: int, *, window_tokens: int, page_size: int, formula:
 def next_reclaim(old: int, *, window_tokens: int, page_size: int, formula: str = "rfc") -> int:
     """The smallest `pre` at which `frontier` passes the page boundary `old`.
 
-    Decode compares lengths with it, so that a step in which no request crosses costs one comparison.
+    Decode compares lengths with it, so that a step in which no request crosses costs one comparison. NEVER
+    without a window.
     """
+    if not window_tokens:
+        return NEVER
     margin = page_size if formula == "rfc" else 0
     reach = (
         window_tokens if formula == "rfc" else pages_for(max(window_tokens, page_size), page_size) * page_size

@@ -50,8 +50,8 @@ class Aborted(Event, frozen=True, array_like=True, gc=False, tag=5):
 class Extended(Event, frozen=True, array_like=True, gc=False, tag=7):
     """One per step: request i grew by `grown[i]` tokens; the pages taken at page crossings.
 
-    `takers[j]` took the next `counts[j]` pages of `full` and of `swa` (equal lengths, mapped in order)
-    and appended them to its row. `takers` and `counts` are empty when no request crossed a page.
+    `takers[j]` took the next `counts[j]` pages of `full` and of `swa` (equal lengths, mapped in order; no
+    `swa` where there is no window) and appended them to its row. `takers` and `counts` are empty when no request crossed a page.
     """
 
     requests: bytes

@@ -10,7 +10,7 @@ from radixledger.journal.units import ROOT, TO_ROOT, UNBOUND, BoundaryId, NodeId
 
 
 class Transferred(Event, frozen=True, array_like=True, gc=False, tag=11):
-    """giver → tree: a new leaf. `swa` is as long as `full` (live) or empty (a tombstone from birth, R94).
+    """giver → tree: a new leaf. `swa` is as long as `full` (live) or empty (a tombstone from birth, R94, or no window).
 
     `key` has `stride` bytes per page. `namespace` matters under the root only.
     """

@@ -67,7 +67,7 @@ class Setting:
     strict: bool = True
 
 
-SETTINGS = {
+WINDOW_SETTINGS = {
     "page 1, window 4": Setting(Shape(1, 4, 40, 24, row_pages=16)),
     "page 1, window 1, tight": Setting(Shape(1, 1, 24, 14, row_pages=12, formula="tight")),
     "page 4, window 3": Setting(Shape(4, 3, 26, 14)),
@@ -84,6 +84,16 @@ SETTINGS = {
     ),
 }
 """W < P, W = P, W > P; W mod P neither 0 nor P - 1 in five of them (R274); pools of a few rows."""
+
+RADIX_SETTINGS = {
+    "radix, page 1": Setting(Shape(1, 0, 30, 0, row_pages=16, route="radix")),
+    "radix, page 16, going on": Setting(Shape(16, 0, 22, 0, route="radix"), strict=False),
+    "radix, page 128, two ranks": Setting(Shape(128, 0, 22, 0, route="radix"), ranks=2),
+    "radix, page 256": Setting(Shape(256, 0, 20, 0, route="radix")),
+}
+"""One pool and one tree: models without a window."""
+
+SETTINGS = WINDOW_SETTINGS | RADIX_SETTINGS
 
 LETTERS = "aAb"
 """Contents of pages; `A` differs from `a` in its last token only."""
@@ -102,7 +112,7 @@ def opened(shape: Shape, rank: int = 0, ranks: int = 1) -> Opened:
         shape.leaf,
     )
     return Opened(
-        run="machine", rank=Rank(rank), ranks=ranks, epoch=1, route="unified", config=config,
+        run="machine", rank=Rank(rank), ranks=ranks, epoch=1, route=shape.route, config=config,
         window_need=TokenCount(shape.window), stride=4 * shape.page, redaction="plain",
     )  # fmt: skip
 

@@ -118,12 +118,18 @@ class Model:
 
     def judge_taking(self, count: int) -> None:
         """Refuse what the pools cannot hand out (R45, R54)."""
-        short = count > min(self.count(self.full, FREE), self.count(self.swa, FREE))
+        short = any(count > self.count(book, FREE) for book in (self.full, self.swa) if book)
         turn_if(["pool_short"] * short + ["refused"] * bool(self.dangling()))
 
     def take(self, request: int, full: Sequence[int], swa: Sequence[int], count: int) -> None:
         """free → request: whichever pages, as long as they were free and are mapped pairwise."""
-        assert len(full) == len(swa) == count == len(set(full)) == len(set(swa)), "as many pages as asked for"
+        assert len(full) == count == len(set(full)), "as many pages as asked for"
+        if not self.shape.window:
+            assert not any(swa), "SWA where there is none"
+            assert all(self.full[page] == FREE for page in full), "a page was handed out while held"
+            self.full.update(dict.fromkeys(full, int(request_account(RequestId(request)))))
+            return
+        assert len(swa) == count == len(set(swa)), "as many pages as asked for"
         for page, window in zip(full, swa, strict=True):
             assert self.full[page] == FREE, f"FULL page {page} was handed out while held by {self.full[page]}"
             assert self.swa[window] == FREE, (
@@ -266,9 +272,10 @@ class Model:
     ) -> None:
         """Refuse an insert of what the giver does not hold, or has no SWA for (R89, R97, R271)."""
         own, live = pages[max(prev, 0) :], pages[max(prev, released, 0) :]
-        windows = [self.mapping.get(page) for page in live]
+        windows = [self.mapping.get(page) for page in live] if self.shape.window else []
         turn_if(
-            ["refused"] * (len(key) < len(pages) or prev < 0 or released < 0 or None in windows)
+            ["refused"] * (not self.shape.window and released > prev)
+            + ["refused"] * (len(key) < len(pages) or prev < 0 or released < 0 or None in windows)
             + ["refused"] * (giver & 7 != Kind.REQUEST)
             + ["foreign_free"] * (len(set(own)) < len(own) or any(self.full.get(page) != giver for page in own))
             + ["foreign_free"] * any(self.swa[page] != giver for page in windows if page is not None)
@@ -282,18 +289,21 @@ class Model:
         path = (space, *key[: len(pages)])
         given = self.tree.depth((space, *key[:prev]))
         turn_if(["busy"] * self.in_a_row(pages[prev:]) + ["refused"] * (prev > given))
-        return self.settle(path, pages, prev, released)
+        return self.settle(path, pages, prev, released, keeps=not self.shape.window)
 
-    def settle(self, path: Prefix, pages: Sequence[int], prev: int, released: int) -> tuple[Prefix, int]:
-        """What an insert frees, heals, leaves and creates (R61, R83-R95)."""
+    def settle(
+        self, path: Prefix, pages: Sequence[int], prev: int, released: int, *, keeps: bool = False
+    ) -> tuple[Prefix, int]:
+        """What an insert frees, heals, leaves and creates (R61, R83-R95). `keeps`: the giver keeps what is there already."""
         tree, had = self.tree, self.tree.depth(path)
         tree.cut(path[: had + 1])
         for start, stop in tree.spans_of(path[: had + 1]):
             if stop <= prev:
                 continue
-            tombstone = tree.places[path[: stop + 1]].swa is None
+            tombstone = self.shape.window and tree.places[path[: stop + 1]].swa is None
             boundary = max(released, prev, start) if tombstone else stop
-            self.give_up(pages[max(start, prev) : min(boundary, stop)])
+            if not keeps:
+                self.give_up(pages[max(start, prev) : min(boundary, stop)])
             if boundary < stop:
                 tree.cut(path[: boundary + 1])
                 self._heal(path, pages, boundary, stop)
@@ -306,7 +316,7 @@ class Model:
         self.give_up(pages[had:live], keep_full=True)
         for page in pages[had:]:
             self.full[page] = TREE
-        for page in pages[live:]:
+        for page in pages[live:] if self.shape.window else ():
             self.swa[self.mapping[page]] = TREE
         tree.grow(path, pages, [self.mapping.get(page) for page in pages], had, live)
         return path, had

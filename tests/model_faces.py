@@ -75,14 +75,16 @@ class FacesModel(RankModel):
             ["unknown_request"] * (len(known) < len(writings))
             + ["refused"] * (len(fresh) < len(known) or not all(map(self._fits, known)))
             + ["foreign_free"] * (not lawful)
-            + ["refused"] * any(page not in self.mapping for page in pages)
+            + ["refused"] * (self.shape.window > 0 and any(page not in self.mapping for page in pages))
         )
         for each in writings:
             guest = self.guests[each.request]
             guest.row += fresh[each.request]
             guest.length = max(guest.length, each.stop)
             for page in fresh[each.request]:
-                self.full[page] = self.swa[self.mapping[page]] = request_account(RequestId(each.request))
+                self.full[page] = request_account(RequestId(each.request))
+                if page in self.mapping:
+                    self.swa[self.mapping[page]] = self.full[page]
 
     def _fresh(self, writing: Writing) -> list[int]:
         """The pages behind those that the row names."""

@@ -174,7 +174,7 @@ class RankModel(Model):
         reads = {}
         for request, start, stop in zip(requests, starts, stops, strict=True):
             guest = self.guests[request]
-            first = max(0, start - self.shape.window + 1) // self.shape.page
+            first = max(0, start - self.shape.window + 1) // self.shape.page if self.shape.window else 0
             pages = guest.row[first : self.shape.pages(stop)]
             reads[request] = (first, pages, [self.mapping.get(page) for page in pages])
         self.steps[step] = Step(dict(zip(requests, starts, strict=True)), reads)
@@ -212,6 +212,7 @@ class RankModel(Model):
             ends = [(guest.length, len(guest.row) * page) for guest in self.guests.values()]
             own = sum(max(0, length - start) for start, (length, _) in zip(starts[at], ends, strict=True))
             pages = sum(max(0, end - start) for start, (_, end) in zip(starts[at], ends, strict=True))
+            own, pages = (own, pages) if book else (0, 0)
             row |= {
                 f"{name}_capacity": len(book) * page,
                 f"{name}_available": self.count(book, FREE) * page,

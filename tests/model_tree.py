@@ -14,7 +14,7 @@ Prefix = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Shape:
-    """What a rank is built with: tokens per page, pages per pool, window in tokens, rows and their pages."""
+    """What a rank is built with: tokens per page, pages per pool, window in tokens (0: FULL alone), rows and their pages."""
 
     page: int
     window: int
@@ -24,6 +24,7 @@ class Shape:
     row_pages: int = 10
     formula: str = "rfc"
     leaf: str = "veto"
+    route: str = "unified"
 
     @property
     def tail(self) -> int:
@@ -37,6 +38,8 @@ class Shape:
     def frontier(self, old: int, pre: int) -> int:
         """Below which position a request's window pages may go (R129-R132)."""
         page, window = self.page, self.window
+        if not window:
+            return old
         margin = window + page if self.formula == "rfc" else -(-max(window, page) // page) * page
         return max(old, (pre - margin) // page * page)
 
@@ -136,7 +139,7 @@ class Tree:
         end = len(path) - 1
         if not end:
             return
-        self.now += self.shape.tail
+        self.now += max(self.shape.tail, 1)
         for at in range(end):
             self.places[path[: at + 2]].used = self.now
         for start, stop in self.spans_of(path):
@@ -153,6 +156,9 @@ class Tree:
         if len(path) == 1:
             return None
         end, to_root, start = len(path) - 1, True, 0
+        if not self.shape.tail:
+            self.locks.append(Lock(path, end, to_root))
+            return self.locks[-1]
         for start, _ in reversed(self.spans_of(path)):
             if end - start >= self.shape.tail:
                 to_root = False

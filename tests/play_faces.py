@@ -77,9 +77,8 @@ def write(player: Player, chance: Chance) -> None:
             evict_for(player, needed)
             take(player, needed)
         named = {each for other in writings for each in other.pages}
-        fresh = [each for each in unbound(player) if each in sides.model.mapping and each not in named][
-            : max(needed, 0)
-        ]
+        whole = [each for each in unbound(player) if each in sides.model.mapping or not player.shape.window]
+        fresh = [each for each in whole if each not in named][: max(needed, 0)]
         row = guests[request].row[start // page : player.shape.pages(stop)]
         writings.append(Writing(request, start, stop, row + fresh))
     if writings and rarely(chance, 15):

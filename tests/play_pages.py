@@ -96,7 +96,8 @@ def insert(player: Player, chance: Chance) -> None:
         prev = chance.number(0, sides.model.tree.depth(path))
     pages = [sides.model.tree.places[path[: at + 2]].full for at in range(prev)] + own
     letters = (letters + "ab" * len(pages))[: max(len(pages), 1)]
-    released = prev + sum(page not in mapping for page in own) + chance.number(0, 2) * rarely(chance, 30)
+    gone = sum(page not in mapping for page in own) if player.shape.window else 0
+    released = prev + gone + chance.number(0, 2) * rarely(chance, 30)
     giver = NOBODYS
     if rarely(chance, 12):
         fault = chance.number(0, 6)
@@ -193,7 +194,7 @@ def evict(player: Player, chance: Chance) -> None:
 def evict_for(player: Player, needed: int) -> None:
     """Make room as a server does: ask for what is missing, unless a group is open."""
     model = player.sides.model
-    full, swa = (max(0, needed - model.count(book, FREE)) for book in (model.full, model.swa))
+    full, swa = (max(0, needed - model.count(book, FREE)) if book else 0 for book in (model.full, model.swa))
     if (full or swa) and not model.group_open:
         evict_pages(player, full, swa)
 
@@ -228,7 +229,7 @@ def alloc(player: Player, chance: Chance) -> None:
     count = (
         one_of(chance, (1, 1, 2, 3, 5))
         if not rarely(chance, 4)
-        else one_of(chance, (0, -2, player.shape.swa + 1))
+        else one_of(chance, (0, -2, player.shape.full + 1))
     )
     if not rarely(chance, 40):
         evict_for(player, count)

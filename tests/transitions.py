@@ -123,3 +123,19 @@ SOMEWHERE = kinds("""
     violated: double_free
     violated: foreign_free
 """)
+
+
+def everywhere(route: str) -> list[str]:
+    """What must happen under every setting of a route."""
+    return [kind for kind in EVERYWHERE if route == "unified" or _without_window(kind)]
+
+
+def somewhere(route: str) -> list[str]:
+    """What must happen under one setting of a route at least."""
+    return [kind for kind in SOMEWHERE if route == "unified" or _without_window(kind)]
+
+
+def _without_window(kind: str) -> bool:
+    """Without a window nothing has SWA or heals, no eviction asks for it, and a stranger keeps the duplicates he brought."""
+    never = ("Healed", "/heal", "/veto", "evict/swa_leaf", "insert/duplicate")
+    return not kind.startswith("SWA ") and not any(word in kind for word in never)

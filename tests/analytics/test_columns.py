@@ -223,7 +223,7 @@ def test_healing_by_replacement_frees_the_old_pages_before_it_takes_the_fresh() 
         (Extended(ids(1), pages(1), ids(1), pages(2), pages(1), pages(1)), "do not add up"),
         (Extended(ids(1), pages(1), ids(1, 2), pages(1), pages(1), pages(1)), "differ in length"),
         (Extended(ids(1), pages(1), ids(1, 2), pages(2, -1), pages(1), pages(1)), "negative"),
-        (Extended(ids(1), pages(1), ids(1), pages(1), pages(1), pages()), "not as many SWA pages"),
+        (Extended(ids(1), pages(1), ids(1), pages(1), pages(1), pages(2, 3)), "not as many"),
         (Extended(ids(1), pages(1), b"\1" * 12, pages(1), pages(1), pages(1)), "no multiple of 8"),
         (Admitted(RequestId(2**63), "r", TokenCount(1), TokenCount(0), NodeId(0)), "request is 9223372036854775808"),
         (Matched("r", RequestId(1), TokenCount(-(2**63) - 1), TokenCount(0), TokenCount(0), NodeId(0), 0), "asked is"),

@@ -22,6 +22,9 @@ from radixledger.journal.units import FIRST, UNBOUND, Pages, Rank, Seq, TokenCou
 SHAPES = ((1, 4, 60, 40), (4, 5, 60, 40), (4, 4, 60, 30), (8, 4, 60, 20), (4, 16, 80, 60))
 """Page size, window, FULL pages, SWA pages: W smaller than, equal to and larger than P, W mod P among them (R274)."""
 
+FULL_SHAPES = ((1, 0, 60, 0), (4, 0, 60, 0), (16, 0, 40, 0))
+"""Shapes of the route `radix`: no window, no SWA pages."""
+
 STEP_NS = 1_000_000
 
 
@@ -61,11 +64,11 @@ class FrameList:
 
 
 def opened(shape: tuple[int, int, int, int] = SHAPES[1], **changes: object) -> Opened:
-    """A small rank of this shape."""
+    """A small rank of this shape, on the route that serves it unless another is named."""
     page_size, window, full, swa = shape
     config = Config(page_size, full, swa, window, rows=8, context_pages=64)
     fields: dict[str, object] = {
-        "run": "driven", "rank": Rank(0), "ranks": 1, "epoch": 0, "route": "unified", "config": config,
+        "run": "driven", "rank": Rank(0), "ranks": 1, "epoch": 0, "route": "unified" if window else "radix", "config": config,
         "window_need": TokenCount(window), "stride": 4 * page_size, "redaction": "plain",
     }  # fmt: skip
     return Opened(**(fields | changes))  # type: ignore[arg-type]

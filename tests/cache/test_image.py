@@ -20,7 +20,7 @@ from radixledger.cache.weights import MASK
 from radixledger.journal.events import Opened
 from radixledger.journal.redact import Redactor
 
-from .driven import SHAPES, Driven
+from .driven import FULL_SHAPES, SHAPES, Driven
 
 KEY = bytes(range(32))
 
@@ -66,7 +66,7 @@ def facts(state: State) -> dict[str, object]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, *FULL_SHAPES], ids=str)
 def test_a_restored_state_is_the_one_that_was_taken(shape: tuple[int, int, int, int]) -> None:
     """J12: every field that is ever read, the orders of victims and the queues of free pages among them."""
     driven = Driven(11, shape)
@@ -80,7 +80,7 @@ def test_a_restored_state_is_the_one_that_was_taken(shape: tuple[int, int, int, 
             assert again.findings == []
 
 
-@given(seed=st.integers(0, 1 << 32), cut=st.floats(0, 1), shape=st.sampled_from(SHAPES))
+@given(seed=st.integers(0, 1 << 32), cut=st.floats(0, 1), shape=st.sampled_from((*SHAPES, *FULL_SHAPES)))
 def test_an_image_and_the_events_after_it_are_the_whole_fold(
     seed: int, cut: float, shape: tuple[int, int, int, int]
 ) -> None:

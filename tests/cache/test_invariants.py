@@ -16,7 +16,7 @@ from radixledger.cache.state import Running, State
 from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, request_account, tree_account
 from radixledger.journal.units import NO_PAGES, UNBOUND, BoundaryId, NodeId, Pages, RequestId
 
-from .driven import SHAPES, Driven, opened
+from .driven import FULL_SHAPES, SHAPES, Driven, opened
 
 Spoil = Callable[[State], object]
 
@@ -250,7 +250,7 @@ def test_every_law_is_named_by_what_holds_and_says_why() -> None:
     assert [name(law) for law in LAWS if "_" not in name(law) or not law.__doc__] == []
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, *FULL_SHAPES], ids=str)
 @pytest.mark.parametrize("seed", range(2))
 def test_all_laws_hold_between_any_two_commands(seed: int, shape: tuple[int, int, int, int]) -> None:
     """J14: the whole state after every command of a random run, with groups, receipts of callers and device steps."""

@@ -31,7 +31,7 @@ from radixledger.replay.blame import UNKNOWN, LifeStep, story
 from radixledger.replay.fold import fold
 from radixledger.replay.seek import state_at
 
-from ..cache.driven import SHAPES, STEP_NS, Driven, opened
+from ..cache.driven import FULL_SHAPES, SHAPES, STEP_NS, Driven, opened
 from .runs import RANK, framed, written
 
 POOLS = (Pool.FULL, Pool.SWA)
@@ -60,7 +60,7 @@ def moved(frames: list[Frame], pool: Pool, page: int) -> list[tuple[int, int, in
 
 
 @settings(max_examples=20)
-@given(seed=st.integers(0, 1 << 32), shape=st.sampled_from(SHAPES))
+@given(seed=st.integers(0, 1 << 32), shape=st.sampled_from((*SHAPES, *FULL_SHAPES)))
 def test_a_story_has_every_move_and_ends_where_the_state_stands(
     seed: int, shape: tuple[int, int, int, int]
 ) -> None:

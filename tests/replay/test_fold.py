@@ -29,11 +29,11 @@ from radixledger.journal.redact import Redactor
 from radixledger.journal.units import NO_PAGES, UNBOUND, NodeId, Pages, Seq
 from radixledger.replay.fold import Unfoldable, first_wrong, fold
 
-from ..cache.driven import SHAPES, Driven, FrameList, opened
+from ..cache.driven import FULL_SHAPES, SHAPES, Driven, FrameList, opened
 from .runs import KEY, audited, events_of, framed, with_changed, with_inserted
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, *FULL_SHAPES], ids=str)
 def test_the_folded_state_is_the_live_one_behind_every_command(shape: tuple[int, int, int, int]) -> None:
     """J2, J12: events are the only way in which a state changes, so folding them again is enough."""
     driven = Driven(2, shape)
