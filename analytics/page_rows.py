@@ -198,14 +198,15 @@ def _extended(group: Group) -> Rows:
     takers, counts = group.packed("takers", width=8), group.packed("counts")
     group.demand(takers.counts == counts.counts, "takers and counts differ in length")
     group.demand(counts.sums() == full.counts, "the counts do not add up to its FULL pages")
-    windowed = swa.counts > 0
-    group.demand((full.counts == swa.counts) | ~windowed, "it has SWA pages, and not as many as FULL pages")
+    group.demand(
+        (full.counts == swa.counts) | (swa.counts == 0), "it has SWA pages, not as many as FULL ones"
+    )
     group.demand(_all_positive(counts), "a count is negative")
     lots = Lots(takers.spread(group.at), counts.values.astype(np.int64), _taken_before(counts))
     giver, taker = np.full(len(takers.values), FREE, np.int64), _of_request(takers.values)
     yield Moved(Pool.FULL, lots, giver, taker, full.values, _beside(full, swa))
-    with_swa = lots._replace(counts=lots.counts * takers.spread(windowed))
-    yield Moved(Pool.SWA, with_swa, giver, taker, swa.values, _beside(swa, full))
+    lots = lots._replace(counts=lots.counts * takers.spread(swa.counts > 0))
+    yield Moved(Pool.SWA, lots, giver, taker, swa.values, _beside(swa, full))
     yield _set(group, full, swa)
 
 
@@ -213,8 +214,7 @@ def _taken_before(counts: Packed) -> Array:
     """For each taker of a step how many pages the takers before it took."""
     taken = np.cumsum(counts.values, dtype=np.int64) - counts.values
     firsts = np.cumsum(counts.counts) - counts.counts
-    begin = np.append(taken, 0)[firsts]
-    before: Array = taken - counts.spread(begin)
+    before: Array = taken - counts.spread(np.append(taken, 0)[firsts])
     return before
 
 

@@ -205,14 +205,13 @@ class RankModel(Model):
         ]
         starts = [
             [guest.protected for guest in self.guests.values()],
-            [guest.cursor for guest in self.guests.values()],
+            [guest.cursor if self.swa else len(guest.row) * page for guest in self.guests.values()],
         ]
         row: dict[str, int | bool] = {"idle": not (self.guests or self.group_open or self.steps)}
         for name, book, at in (("full", self.full, 0), ("swa", self.swa, 1)):
             ends = [(guest.length, len(guest.row) * page) for guest in self.guests.values()]
             own = sum(max(0, length - start) for start, (length, _) in zip(starts[at], ends, strict=True))
             pages = sum(max(0, end - start) for start, (_, end) in zip(starts[at], ends, strict=True))
-            own, pages = (own, pages) if book else (0, 0)
             row |= {
                 f"{name}_capacity": len(book) * page,
                 f"{name}_available": self.count(book, FREE) * page,
