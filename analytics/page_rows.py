@@ -198,9 +198,7 @@ def _extended(group: Group) -> Rows:
     takers, counts = group.packed("takers", width=8), group.packed("counts")
     group.demand(takers.counts == counts.counts, "takers and counts differ in length")
     group.demand(counts.sums() == full.counts, "the counts do not add up to its FULL pages")
-    group.demand(
-        (full.counts == swa.counts) | (swa.counts == 0), "it has SWA pages, not as many as FULL ones"
-    )
+    group.demand((full.counts == swa.counts) | (swa.counts == 0), "SWA pages, not as many as FULL ones")
     group.demand(_all_positive(counts), "a count is negative")
     lots = Lots(takers.spread(group.at), counts.values.astype(np.int64), _taken_before(counts))
     giver, taker = np.full(len(takers.values), FREE, np.int64), _of_request(takers.values)
