@@ -13,7 +13,7 @@ from radixledger.cache.refusals import Busy, Refusal, UnknownRequest
 from radixledger.cache.state import Request, State, rows_at
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import Extended, Phase, Reclaimed, Stepped
-from radixledger.journal.units import UNBOUND, Pages, TokenCount
+from radixledger.journal.units import UNBOUND, KeyLen, Pages, TokenCount
 
 _DECODE = cause(Operation.EXTEND, Site.DECODE)
 _PREFILL = cause(Operation.EXTEND, Site.PREFILL)
@@ -162,6 +162,7 @@ def _reclaim(state: State, request: Request, pre: int, in_flight: int) -> Decisi
             destination(state),
             TokenCount(in_flight),
             _RECLAIM,
+            KeyLen(pre),
         )
 
 

@@ -41,7 +41,16 @@ def match(
     asked = len(key) // state.stride * page_size
     hit = hit_of(found, node, page_size)
     yield Matched(
-        rid, request, TokenCount(asked), hit.full_tokens, hit.tokens, node.id, found.stop, namespace, why
+        rid,
+        request,
+        TokenCount(asked),
+        hit.full_tokens,
+        hit.tokens,
+        node.id,
+        found.stop,
+        namespace,
+        why,
+        full_only,
     )
     return hit
 

@@ -35,6 +35,7 @@ class RankCache(Shell):
     hold is refused (True), or told as `Violated` and skipped (False). seq: the number of `opened` in the journal,
     more than 1 where a run is resumed. snapshot_every: events between two snapshots of the state, None for none; one
     that the disk had no room for is told in `notices`, and the rank goes on.
+    watched: how much of the law is asked while it serves, see `watch`.
     Raises Refusal (see `refusals`) for commands that are turned down, TypeError or ValueError for what is no argument
     at all (see `arguments`), RankPoisoned once a command has failed half-way.
     """

@@ -187,4 +187,11 @@ class RankPoisoned(Exception):
 
 
 class LawBroken(Exception):
-    """The live fold found that an event of its own broke a law; the rank stops before anything is served."""
+    """An event of the rank's own broke a law; the rank stops before anything is served.
+
+    `seq` is the event's number and `law` the law's name, where one event is to blame.
+    """
+
+    def __init__(self, text: str, *, seq: int = 0, law: str = "") -> None:
+        super().__init__(text)
+        self.seq, self.law = seq, law

@@ -20,8 +20,9 @@ from radixledger.cache.evolve import EVOLVE, begin
 from radixledger.cache.image import image
 from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal, asked
 from radixledger.cache.routes import ROUTES
-from radixledger.cache.state import State
+from radixledger.cache.state import Finding, State
 from radixledger.cache.taken_ledger import take_ledger
+from radixledger.cache.watch import Watched, watch
 from radixledger.journal.errors import SnapshotFailed, WriterError
 from radixledger.journal.events import AnyEvent, Closed, Digested, LedgerTaken, Opened, Snapshotted
 from radixledger.journal.redact import Redactor
@@ -74,6 +75,7 @@ class Shell:
         digest_every: int = DIGEST_EVERY,
         snapshot_every: int | None = None,
         seq: Seq = FIRST,
+        watched: Watched = Watched.BOOKS,
     ) -> None:
         checked(opened)
         self.route = ROUTES[opened.route]
@@ -88,6 +90,7 @@ class Shell:
         self._snapshot_every = snapshot_every
         self._snapshot_due = seq + snapshot_every if snapshot_every else None
         self.notices: list[str] = []
+        self._watch = watch(watched)
 
     # -- evidence --------------------------------------------------------------------------------------------
 
@@ -132,6 +135,8 @@ class Shell:
         """Drive a decider to its end; see the rules above."""
         if self._poison is not None:
             raise RankPoisoned(f"rank {self.state.opened.rank} stopped: {self._poison}") from self._poison
+        if self._watch is not None:
+            decision = self._watch(self.state, decision)
         state, append, advance = self.state, self._append, decision.__next__
         begun = state.seq
         try:
@@ -142,7 +147,7 @@ class Shell:
                 state.seq += 1  # type: ignore[assignment]  # a call to `Seq` per event would show
                 EVOLVE[type(event)](state, event)
                 if state.findings:
-                    raise LawBroken(_told(state))
+                    raise _broken(state.findings[0])
         except StopIteration as stop:
             if state.seq != begun:
                 self._end_command()
@@ -201,9 +206,9 @@ class Shell:
                 drop()
 
 
-def _told(state: State) -> str:
-    finding = state.findings[0]
-    return f"event {finding.seq} broke a law: {finding.law}: {finding.detail}"
+def _broken(first: Finding) -> LawBroken:
+    text = f"event {first.seq} broke a law: {first.law}: {first.detail}"
+    return LawBroken(text, seq=first.seq, law=first.law)
 
 
 def _recorded(event: T) -> Decision[T]:

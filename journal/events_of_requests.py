@@ -6,7 +6,7 @@ Part of the vocabulary, see `events` for its rules.
 from radixledger.journal.accounts import FREE
 from radixledger.journal.causes import Cause
 from radixledger.journal.event import NO_CAUSE, Event
-from radixledger.journal.units import NO_PAGES, NodeId, Pages, RequestId, TokenCount
+from radixledger.journal.units import NO_PAGES, KeyLen, NodeId, Pages, RequestId, TokenCount
 
 
 class Admitted(Event, frozen=True, array_like=True, gc=False, tag=2):
@@ -91,6 +91,8 @@ class Reclaimed(Event, frozen=True, array_like=True, gc=False, tag=15):
     to: int = FREE
     in_flight: TokenCount = TokenCount(0)
     cause: Cause = NO_CAUSE
+    pre: KeyLen = KeyLen(-1)
+    """The position that the window was counted back from, less what is in flight (R130); -1: nobody said."""
 
 
 class Repointed(Event, frozen=True, array_like=True, gc=False, tag=20):

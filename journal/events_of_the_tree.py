@@ -95,6 +95,8 @@ class Matched(Event, frozen=True, array_like=True, gc=False, tag=21):
     stop: int
     namespace: bytes = b""
     cause: Cause = NO_CAUSE
+    full_only: bool = False
+    """SWA was not asked for: a request looked up a path of its own (R72)."""
 
 
 class Locked(Event, frozen=True, array_like=True, gc=False, tag=22):

@@ -1,6 +1,6 @@
 """The fold that compares: every event on its own account, every recorded digest and ledger, the whole state now and then.
 
-What an event broke is noticed by `evolve`. What a writer recorded of its own state (`Digested`, `LedgerTaken`,
+What an event broke is told by its laws, before it is folded, and by `evolve`, which folds it. What a writer recorded of its own state (`Digested`, `LedgerTaken`,
 `Snapshotted`, `Closed`) is compared with the state as it is here just before that event. There, between two commands, the
 laws of the whole state are asked too, as often as a share of the folding's cost allows, and at the end.
 """
@@ -8,32 +8,20 @@ laws of the whole state are asked too, as often as a share of the folding's cost
 from collections.abc import Callable
 from typing import Any
 
-from msgspec.structs import asdict
-
 from radixledger.cache.digest import digest
 from radixledger.cache.evolve import evolve
 from radixledger.cache.invariants import broken_laws
-from radixledger.cache.laws_of_requests import live_run
+from radixledger.cache.laws_of_events import EventLaws
 from radixledger.cache.state import Finding, State
-from radixledger.cache.taken_ledger import take_ledger
-from radixledger.journal.accounts import Pool
 from radixledger.journal.events import (
-    Aborted,
     AnyEvent,
     Closed,
     Digested,
-    Evicted,
-    Finished,
     Gap,
     LedgerTaken,
     Opened,
-    Reclaimed,
     Refused,
-    Removed,
-    Repointed,
-    Retracted,
     Snapshotted,
-    Tombstoned,
     Violated,
 )
 from radixledger.journal.frame import Frame
@@ -72,22 +60,17 @@ class Audit:
         self._adrift = False
         self._snapshot_at = snapshot_at
         self._opened_with = opened
+        self._laws = EventLaws()
         self._frame: Frame
         self._look: dict[type, Callable[[State, Any], None]] = {
             Digested: self._digested,
             Closed: self._digested,
             Snapshotted: self._snapshotted,
             LedgerTaken: self._ledger_taken,
-            Evicted: self._evicted,
             Violated: self._violated,
             Gap: self._gap,
             Refused: self._refused,
             Opened: self._opened,
-            Reclaimed: self._reclaimed,
-            Repointed: self._repointed,
-            Finished: self._ended,
-            Retracted: self._ended,
-            Aborted: self._ended,
         }
         """What is looked at before an event changes the state."""
 
@@ -100,12 +83,19 @@ class Audit:
             events = events[state.seq + 1 - frame.seq_first :]
         else:
             enter(state, frame)
-        for event in events:
+        laws = self._laws
+        for at, event in enumerate(events):
             look = looks.get(type(event))
             if look is not None:
                 self._look_at(state, event, look)
                 state = self.state or state
+            if not self._adrift:
+                broken = laws.broken_by(state, events, at)
+                if broken:
+                    state.findings += broken
             evolve(state, event)
+        if not self._adrift:
+            state.findings += laws.at_the_end(state, events)
         if state.findings:
             self._tell_all(state.findings)
             state.findings.clear()
@@ -205,42 +195,7 @@ class Audit:
         if self._adrift:
             return
         self.report.ledgers += 1
-        recorded, folded = asdict(event), asdict(take_ledger(state, event.phase))
-        for name in recorded.keys() - {"phase", "digest"}:
-            if recorded[name] != folded[name]:
-                text = f"{name}: recorded {recorded[name]}, folded {folded[name]}"
-                self._tell(
-                    "a_recorded_ledger_is_the_states", text, expected=folded[name], found=recorded[name]
-                )
         self._between_commands(state)
-
-    def _evicted(self, state: State, event: Evicted) -> None:
-        place = state.seq + 1 - self._frame.seq_first
-        given = self._frame.events[max(0, place - event.events) : place]
-        full = sum(len(each.full) >> 2 for each in given if isinstance(each, Removed))
-        swa = sum(len(each.swa) >> 2 for each in given if isinstance(each, Removed | Tombstoned))
-        if (full, swa, len(given)) != (event.gained_full, event.gained_swa, event.events):
-            text = f"credited {event.gained_full} FULL and {event.gained_swa} SWA pages, {full} and {swa} were freed"
-            self._judge("an_eviction_is_credited_what_it_freed", text)
-
-    def _reclaimed(self, state: State, event: Reclaimed) -> None:
-        for step, running in state.running.items():
-            for request, start in zip(running.requests, running.starts, strict=False):
-                if request == event.request and event.stop > max(0, start - state.config.window_tokens + 1):
-                    text = f"step {step} reads back from token {start}, request {event.request} gave up to {event.stop}"
-                    self._judge("a_running_step_keeps_its_window", text, pool=Pool.SWA, pages=event.swa)
-
-    def _ended(self, state: State, event: Finished | Retracted | Aborted) -> None:
-        for step, running in state.running.items():
-            if event.request in running.requests:
-                text = f"step {step} runs, request {event.request} ended"
-                self._judge("a_request_outlives_the_steps_that_read_it", text)
-
-    def _repointed(self, state: State, event: Repointed) -> None:
-        node = state.nodes.get(event.node)
-        if node is not None and (run := live_run(node)) < state.tail_pages:
-            text = f"request {event.request}: {run} live pages end at node {event.node}, {state.tail_pages} are needed"
-            self._judge("a_cached_path_ends_in_a_live_window", text, pages=event.full)
 
     def _violated(self, state: State, event: Violated) -> None:
         self._tell("the_writer_saw_no_law_broken", f"{event.law}: {event.detail}", pool=event.pool, pages=event.pages,

@@ -8,8 +8,8 @@ import pytest
 from radixledger.cache.rank import RankCache
 from radixledger.journal.accounts import request_account
 from radixledger.journal.events import (
+    Bound,
     Digested,
-    Extended,
     Freed,
     Gap,
     Opened,
@@ -17,7 +17,7 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.retention import Retention
-from radixledger.journal.units import NO_PAGES, Pages, RequestId
+from radixledger.journal.units import NO_PAGES, Pages, RequestId, TokenCount
 from radixledger.journal.writer import JournalWriter, Policy
 from radixledger.replay.audit import Audit
 from radixledger.replay.seek import load
@@ -133,12 +133,20 @@ def test_a_double_free_is_named_with_the_life_of_its_page(tmp_path: Path) -> Non
     assert report.story[-1].wrong == f"request(unbound) did not have it: free did, since event {begun + 1}"
 
 
+def longer(cache: RankCache, request: int) -> Bound:
+    """A server says that its row is 40 tokens longer, and names no pages for them."""
+    rows, row, page_size = cache.state.rows, cache.state.row_of(request), cache.state.page_size
+    length = int(rows.length[row])
+    start = -(-length // page_size) * page_size
+    return Bound(RequestId(request), NO_PAGES, NO_PAGES, TokenCount(start), NO_PAGES, TokenCount(length + 40))
+
+
 def test_a_law_of_the_whole_state_is_traced_to_the_first_frame_that_broke_it(tmp_path: Path) -> None:
-    """A growth without pages is seen by no event, by the next digest, and by the laws at the end."""
+    """A row that grows without pages is seen by no event, by the next digest, and by the laws at the end."""
 
     def grow_without_pages(cache: RankCache, writer: JournalWriter) -> None:
         request = max(cache.state.requests)
-        writer.append(Extended(request.to_bytes(8, "little"), (40).to_bytes(4, "little")))
+        writer.append(longer(cache, request))
 
     begun = planted(tmp_path / "run", grow_without_pages)
     report = verify_rank(tmp_path / "run", RANK)
@@ -156,7 +164,7 @@ def test_a_broken_law_alone_names_its_frame(tmp_path: Path) -> None:
     driven = Driven(7, recorder=writer).run(60)
     request = max(driven.cache.state.requests)
     begun = writer.next_seq
-    writer.append(Extended(request.to_bytes(8, "little"), (40).to_bytes(4, "little")))
+    writer.append(longer(driven.cache, request))
     writer.end_command()
     for step in range(5):
         writer.append(Refused("busy", str(step)))

@@ -1,0 +1,162 @@
+"""Every law of an event, by the event's type, and the one who asks them in order.
+
+A rank that is watched (`watch`) asks before an event is recorded, `verify` before it is folded: the first wrong event is
+blamed itself, not the state it left behind. Rule: what was wrong is told with the number of the event that was wrong,
+also where only the next event shows it (the last leaf of an insert).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import asdict
+
+from radixledger.cache import laws_of_page_events as pages
+from radixledger.cache import laws_of_request_events as requests
+from radixledger.cache import laws_of_tree_events as tree
+from radixledger.cache.event_law import EventLaw, event_law
+from radixledger.cache.law import Breach
+from radixledger.cache.state import Finding, Receipt, State
+from radixledger.cache.taken_ledger import take_ledger
+from radixledger.journal import events as e
+from radixledger.journal.accounts import Pool
+from radixledger.journal.events import AnyEvent
+from radixledger.journal.units import UNBOUND, Seq
+
+LAST_LEAF = "an_insert_ends_in_a_live_leaf_of_one_window"
+CREDIT = "an_eviction_is_credited_what_it_freed"
+RELEASE = "a_receipt_is_released_by_its_holder"
+
+
+@event_law
+def a_recorded_ledger_is_the_states(state: State, event: e.LedgerTaken) -> Iterator[Breach]:
+    """The accounts that a writer took are those of its own events (R153-R157, J27)."""
+    recorded, folded = asdict(event), asdict(take_ledger(state, event.phase))
+    for name in recorded.keys() - {"phase", "digest"}:
+        if recorded[name] != folded[name]:
+            text = f"{name}: recorded {recorded[name]}, folded {folded[name]}"
+            yield Breach(text, expected=folded[name], found=recorded[name])
+
+
+EVENT_LAWS: dict[type, tuple[EventLaw, ...]] = {
+    e.Allocated: (pages.an_allocation_takes_pages_in_pairs,),
+    e.Freed: (pages.what_is_given_up_goes_where_the_group_says, pages.a_window_goes_with_its_mapping),
+    e.GroupFlushed: (pages.a_flushed_group_gives_all_that_is_pending,),
+    e.Matched: (tree.a_match_ends_in_a_live_window, tree.a_match_stays_within_its_question),
+    e.Transferred: (tree.a_new_leaf_is_whole_and_alone,),
+    e.Split: (tree.a_split_moves_the_mark,),
+    e.Tombstoned: (
+        pages.what_is_given_up_goes_where_the_group_says,
+        tree.a_tombstone_keeps_no_mapping,
+        tree.the_victim_is_the_oldest_candidate,
+        tree.who_has_children_stays,
+    ),
+    e.Healed: (
+        pages.what_is_given_up_goes_where_the_group_says,
+        tree.a_heal_covers_its_node,
+        tree.a_heal_keeps_what_is_locked_and_nothing_else,
+    ),
+    e.Removed: (
+        pages.what_is_given_up_goes_where_the_group_says,
+        tree.a_removed_leaf_gives_up_all_its_pages,
+        tree.the_victim_is_the_oldest_candidate,
+        tree.who_has_children_stays,
+        tree.a_flush_finds_the_rank_idle,
+    ),
+    e.Flushed: (tree.a_flush_finds_the_rank_idle, tree.a_flush_empties_the_tree),
+    e.Locked: (tree.a_lock_covers_the_last_window,),
+    e.Admitted: (requests.an_admission_begins_behind_a_live_window, requests.a_request_is_admitted_once),
+    e.Extended: (requests.pages_are_taken_as_tokens_need_them,),
+    e.Reclaimed: (
+        pages.what_is_given_up_goes_where_the_group_says,
+        pages.a_window_goes_with_its_mapping,
+        requests.a_reclaim_leaves_a_window,
+        requests.a_reclaim_gives_up_what_lies_between,
+        requests.a_running_step_keeps_its_window,
+    ),
+    e.Repointed: (requests.a_cached_path_ends_in_a_live_window, requests.a_repointed_row_names_its_path),
+    **dict.fromkeys(
+        (e.Finished, e.Retracted, e.Aborted),
+        (
+            requests.a_request_outlives_the_steps_that_read_it,
+            requests.an_ended_request_owns_nothing,
+            requests.an_end_tells_what_was_there,
+        ),
+    ),
+    e.Stepped: (requests.a_step_writes_behind_what_is_the_trees,),
+    e.LedgerTaken: (a_recorded_ledger_is_the_states,),
+}
+"""In the order in which they are asked."""
+
+NAMES = tuple(
+    dict.fromkeys(
+        [*(law.__name__ for laws in EVENT_LAWS.values() for law in laws), LAST_LEAF, CREDIT, RELEASE]
+    )
+)
+"""What findings of events can be called."""
+
+_NONE: Sequence[Finding] = ()
+_NO_LAWS: tuple[EventLaw, ...] = ()
+_REMEMBERED = frozenset((e.Locked, e.Unlocked, e.Evicted))
+
+
+class EventLaws:
+    """Asks the laws of events, one event after the other; remembers what the next ones are judged by."""
+
+    def __init__(self) -> None:
+        self._replaced: dict[int, Receipt] = {}
+        """Receipts that a request has still to give back, since it locked another path."""
+
+    def broken_by(self, state: State, command: Sequence[AnyEvent], at: int) -> Sequence[Finding]:
+        """What `command[at]` breaks, asked before it changes `state`; the ones before it are folded already."""
+        event = command[at]
+        kind, found = type(event), _NONE
+        if at and type(command[at - 1]) is e.Transferred:
+            found = self._last_leaf(state, command[at - 1], event)
+        for law in EVENT_LAWS.get(kind, _NO_LAWS):
+            broken = law(state, event)
+            if broken:
+                found = [*found, *broken]
+        if kind in _REMEMBERED:
+            found = [*found, *self._remembered(state, command, at)]
+        return found
+
+    def at_the_end(self, state: State, command: Sequence[AnyEvent]) -> Sequence[Finding]:
+        """What only the end of a command shows; its last event is folded already."""
+        if command and type(command[-1]) is e.Transferred:
+            return self._last_leaf(state, command[-1], None)
+        return _NONE
+
+    def _last_leaf(self, state: State, leaf: Any, event: AnyEvent | None) -> Sequence[Finding]:
+        if isinstance(event, e.Transferred) and event.parent == leaf.node:
+            return _NONE
+        wrong = tree.shape_of_the_last_leaf(state, leaf)
+        return [Finding(state.seq, LAST_LEAF, wrong, Pool.FULL, leaf.full)] if wrong else _NONE
+
+    def _remembered(self, state: State, command: Sequence[AnyEvent], at: int) -> Iterator[Finding]:
+        """What an event is judged by other events for: those of its command, or the lock that it releases."""
+        event = command[at]
+        if isinstance(event, e.Locked):
+            request = state.requests.get(event.request)
+            if request is not None and request.receipt is not None:
+                self._replaced[event.request] = request.receipt
+        elif isinstance(event, e.Unlocked):
+            if not self._is_held(state, event):
+                text = (
+                    f"node {event.node}, boundary {event.boundary} is no receipt of request {event.request}"
+                )
+                yield Finding(Seq(state.seq + 1), RELEASE, text)
+        elif isinstance(event, e.Evicted):
+            for breach in tree.credited(event, command[max(0, at - event.events) : at]):
+                yield Finding(Seq(state.seq + 1), CREDIT, *breach)
+
+    def _is_held(self, state: State, event: e.Unlocked) -> bool:
+        """Whether exactly what a lock held is given back, by whom it was handed to (R113, R120, B9)."""
+        if event.request == UNBOUND:
+            node = state.nodes.get(event.node)
+            receipts = [live.receipt.node for live in state.requests.values() if live.receipt is not None]
+            return node is not None and node.anchors > receipts.count(event.node)
+        request = state.requests.get(event.request)
+        receipt = self._replaced.pop(event.request, None) or (
+            request.receipt if request is not None else None
+        )
+        return receipt is not None and receipt[:2] == (event.node, event.boundary)

@@ -1,0 +1,70 @@
+"""The laws of events that move pages: pairs stay pairs, a free group keeps what it took in, a cleared mapping was there.
+
+Part of `laws_of_events`. What the books alone can tell (who had a page) is noticed by `evolve`.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from radixledger.cache.event_law import event_law
+from radixledger.cache.law import Breach
+from radixledger.cache.state import State
+from radixledger.journal.accounts import FREE, PENDING, Kind, Pool, describe
+from radixledger.journal.events import (
+    Allocated,
+    Freed,
+    GroupFlushed,
+    Healed,
+    Reclaimed,
+    Removed,
+    Tombstoned,
+)
+from radixledger.journal.moves import pages_of
+
+
+@event_law
+def an_allocation_takes_pages_in_pairs(state: State, event: Allocated) -> Iterator[Breach]:
+    """Where there are two pools, both give as many pages: both or none (R45)."""
+    full, swa = len(event.full) >> 2, len(event.swa) >> 2
+    if state.swa.capacity and full != swa:
+        yield Breach(f"{full} FULL pages came with {swa} SWA pages", Pool.FULL, event.full, full, swa)
+
+
+@event_law
+def what_is_given_up_goes_where_the_group_says(
+    state: State, event: Freed | Healed | Reclaimed | Removed | Tombstoned
+) -> Iterator[Breach]:
+    """Freed pages are pending while a free group is open, and free otherwise (R29, R43, R55)."""
+    lawful = PENDING if state.group_open else FREE
+    if event.to != lawful:
+        text = f"pages went to {describe(event.to)}, a group is {'open' if state.group_open else 'not open'}"
+        yield Breach(text, Pool.SWA if event.swa else Pool.FULL, event.swa, lawful, event.to)
+
+
+@event_law
+def a_window_goes_with_its_mapping(state: State, event: Freed | Reclaimed) -> Iterator[Breach]:
+    """Each SWA page that is given up was mapped from the FULL page beside it, and is so no more (R39, R43)."""
+    sources = event.unmapped if isinstance(event, Freed) else event.full
+    if len(sources) != len(event.swa):
+        text = f"{len(event.swa) >> 2} SWA pages go, {len(sources) >> 2} FULL pages lose their mapping"
+        yield Breach(text, Pool.SWA, event.swa, len(event.swa) >> 2, len(sources) >> 2)
+    elif sources and state.mapping.swa_pages(sources) != event.swa:
+        mapped = pages_of(state.mapping.swa_pages(sources)).tolist()[:8]
+        yield Breach(f"those FULL pages are mapped to SWA page {mapped}", Pool.SWA, event.swa)
+
+
+@event_law
+def a_flushed_group_gives_all_that_is_pending(state: State, event: GroupFlushed) -> Iterator[Breach]:
+    """The two queues as they are: nothing is left behind, nothing else comes along (R44, B6)."""
+    for book, pages in ((state.full, event.full), (state.swa, event.swa)):
+        if pages != bytes(book.pending):
+            waiting, given = np.sort(pages_of(bytes(book.pending))), np.sort(pages_of(pages))
+            if not np.array_equal(waiting, given):
+                text = f"{waiting.size} {book.pool.name} pages are pending, {given.size} were flushed"
+                yield Breach(text, book.pool, pages, int(waiting.size), int(given.size))
+
+
+def lent(state: State) -> int:
+    """Pages that requests hold, of both pools, or that wait in a group."""
+    return sum(book.held[Kind.REQUEST] + book.held[Kind.PENDING] for book in (state.full, state.swa))

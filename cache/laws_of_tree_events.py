@@ -1,0 +1,235 @@
+"""The laws of events of the tree: matches end in a window, leaves have their shape, locks cover what they must.
+
+Part of `laws_of_events`. Those that only the unified route follows ask for it by themselves (`unified`).
+"""
+
+from collections.abc import Iterator, Sequence
+
+from radixledger.cache.event_law import event_law
+from radixledger.cache.eviction import oldest_leaf, oldest_window
+from radixledger.cache.law import Breach
+from radixledger.cache.laws_of_page_events import lent
+from radixledger.cache.laws_of_requests import live_run
+from radixledger.cache.laws_of_the_tree import path_up
+from radixledger.cache.state import Node, State
+from radixledger.journal.accounts import Pool
+from radixledger.journal.causes import Operation, Site, cause
+from radixledger.journal.events import (
+    AnyEvent,
+    Evicted,
+    Flushed,
+    Healed,
+    HealMode,
+    Locked,
+    Matched,
+    Removed,
+    Split,
+    Tombstoned,
+    Transferred,
+)
+from radixledger.journal.moves import ids_of
+from radixledger.journal.units import ROOT
+
+_FLUSH = cause(Operation.FLUSH)
+_FULL_LEAF = cause(Operation.EVICT, Site.FULL_LEAF)
+_SWA_LEAF = cause(Operation.EVICT, Site.SWA_LEAF)
+_SWA_INTERNAL = cause(Operation.EVICT, Site.SWA_INTERNAL)
+_SWA_LOCKED_LEAF = cause(Operation.EVICT, Site.SWA_LOCKED_LEAF)
+
+
+def unified(state: State) -> bool:
+    """Whether the rules of the unified route hold here."""
+    return state.opened.route == "unified"
+
+
+@event_law
+def a_match_ends_in_a_live_window(state: State, event: Matched) -> Iterator[Breach]:
+    """A usable prefix has a window of live SWA behind it, or is live from the root (R73-R76)."""
+    if event.node != ROOT and not event.full_only and unified(state):
+        run = live_run(state.nodes[event.node])
+        if run < state.tail_pages:
+            text = f"{run} live pages end at node {event.node}, {state.tail_pages} are needed"
+            yield Breach(text, expected=state.tail_pages, found=run)
+
+
+@event_law
+def a_match_stays_within_its_question(state: State, event: Matched) -> Iterator[Breach]:
+    """hit <= full_hit <= asked, and the node belongs to the namespace that was asked in."""
+    if event.stop != 4 and not 0 <= event.hit <= event.full_hit <= event.asked:
+        yield Breach(f"asked {event.asked} tokens, FULL reaches {event.full_hit}, {event.hit} are usable")
+    if event.node != ROOT and state.nodes[event.node].namespace != event.namespace:
+        yield Breach(f"node {event.node} belongs to another namespace than the one that was asked in")
+
+
+@event_law
+def a_new_leaf_is_whole_and_alone(state: State, event: Transferred) -> Iterator[Breach]:
+    """A leaf has a key for each page, SWA for all or none, and begins like no other child of its parent (R82, R97)."""
+    full, swa, stride = len(event.full) >> 2, len(event.swa) >> 2, state.stride
+    if not full or len(event.key) != full * stride or swa not in (0, full):
+        yield Breach(
+            f"{full} FULL and {swa} SWA pages have {len(event.key)} bytes of key", Pool.FULL, event.full
+        )
+    parent = state.nodes[event.parent]
+    first = event.key[:stride]
+    begun = (parent.children or {}).get((event.namespace, first) if parent.parent is None else first)
+    if begun is not None:
+        yield Breach(f"node {begun.id} begins with the same page", Pool.FULL, event.full)
+
+
+def shape_of_the_last_leaf(state: State, leaf: Transferred) -> str:
+    """What is wrong with a leaf that an insert ended with; empty where nothing is.
+
+    A path never ends in a tombstone from birth, unless leaves are materialised (R93, A15); its last node is no longer
+    than a window (R95).
+    """
+    if not unified(state) or not state.tail_pages:
+        return ""
+    if not leaf.swa:
+        return f"node {leaf.node} was born a tombstone" if state.config.tombstone_leaf == "veto" else ""
+    pages = len(leaf.full) >> 2
+    return (
+        f"node {leaf.node} has {pages} pages, a window {state.tail_pages}" if pages > state.tail_pages else ""
+    )
+
+
+@event_law
+def a_split_moves_the_mark(state: State, event: Split) -> Iterator[Breach]:
+    """The boundary mark goes to the older part, once (R114)."""
+    mark = state.nodes[event.node].boundary
+    if event.boundary != mark:
+        text = f"node {event.node} has mark {mark}, node {event.upper} got {event.boundary}"
+        yield Breach(text, expected=mark, found=event.boundary)
+
+
+@event_law
+def a_tombstone_keeps_no_mapping(state: State, event: Tombstoned) -> Iterator[Breach]:
+    """All FULL pages of the node lose their mapping with its SWA pages (R30, R99)."""
+    node = state.nodes[event.node]
+    if event.full != node.full:
+        text = f"node {node.id} has {node.pages} FULL pages, {len(event.full) >> 2} lose their mapping"
+        yield Breach(text, Pool.FULL, node.full, node.pages, len(event.full) >> 2)
+
+
+@event_law
+def a_heal_covers_its_node(state: State, event: Healed) -> Iterator[Breach]:
+    """Every page of the node gets a live one, which was mapped to the SWA page that comes with it (R83, R89)."""
+    node = state.nodes[event.node]
+    if event.old != node.full or not len(event.fresh) == len(event.old) == len(event.swa):
+        text = (
+            f"node {node.id} has {node.pages} pages: {len(event.old) >> 2} old, {len(event.fresh) >> 2} fresh"
+        )
+        yield Breach(text, Pool.FULL, event.fresh, node.pages, len(event.fresh) >> 2)
+    elif state.mapping.swa_pages(event.fresh) != event.swa:
+        yield Breach(f"the fresh pages of node {node.id} are mapped to others", Pool.SWA, event.swa)
+
+
+@event_law
+def a_heal_keeps_what_is_locked_and_nothing_else(state: State, event: Healed) -> Iterator[Breach]:
+    """FULL pages stay where a lock holds them, and are replaced where none does (A13, R90)."""
+    held = state.nodes[event.node].holds > 0
+    if unified(state) and held != (event.mode == HealMode.TRANSFER):
+        text = (
+            f"node {event.node} is {'held' if held else 'not held'}, mode {HealMode(event.mode).name.lower()}"
+        )
+        yield Breach(text, Pool.FULL, event.old)
+
+
+@event_law
+def a_removed_leaf_gives_up_all_its_pages(state: State, event: Removed) -> Iterator[Breach]:
+    """Both pools, each page once (R100)."""
+    node = state.nodes[event.node]
+    if (event.full, event.swa) != (node.full, node.swa):
+        text = f"node {node.id} has {node.pages} FULL and {len(node.swa) >> 2} SWA pages, "
+        text += f"{len(event.full) >> 2} and {len(event.swa) >> 2} went"
+        yield Breach(text, Pool.FULL, node.full, node.pages, len(event.full) >> 2)
+
+
+@event_law
+def the_victim_is_the_oldest_candidate(state: State, event: Removed | Tombstoned) -> Iterator[Breach]:
+    """Pressure takes the candidate that was used longest ago, by tick, then by number (R102, R103)."""
+    if event.cause not in _ORDERS or not unified(state) or not _by_recency(state):
+        return
+    oldest = oldest_leaf(state) if event.cause == _FULL_LEAF else oldest_window(state)
+    if oldest is None or oldest.id != event.node:
+        first = "nobody" if oldest is None else f"node {oldest.id}"
+        text = f"node {event.node} went, {first} is the oldest candidate"
+        yield Breach(text, Pool.FULL, event.full, oldest.id if oldest else 0, event.node)
+
+
+def _by_recency(state: State) -> bool:
+    """Whether both orders of victims are those of plain recency."""
+    return (state.config.eviction, state.config.swa_victims) == ("lru", "lru")
+
+
+_ORDERS = (_FULL_LEAF, _SWA_LEAF, _SWA_INTERNAL, _SWA_LOCKED_LEAF)
+
+
+@event_law
+def who_has_children_stays(state: State, event: Removed | Tombstoned) -> Iterator[Breach]:
+    """SWA pressure removes a childless node that nobody holds, and tombstones every other (R104, R109, A24)."""
+    node = state.nodes[event.node]
+    if event.cause in (_SWA_LEAF, _SWA_INTERNAL, _SWA_LOCKED_LEAF):
+        stays = bool(node.children) or node.holds > 0
+        if stays != isinstance(event, Tombstoned):
+            text = f"node {node.id} with {len(node.children or ())} children and {node.holds} holds"
+            yield Breach(f"{text}: {type(event).__name__}", Pool.FULL, event.full)
+
+
+@event_law
+def a_flush_finds_the_rank_idle(state: State, event: Removed | Flushed) -> Iterator[Breach]:
+    """A flush must not hide what others hold: nobody is live, nothing is lent or locked (R33, R177)."""
+    if event.cause == _FLUSH and (state.requests or state.running or state.root.holds or lent(state)):
+        text = f"{len(state.requests)} requests are live, {lent(state)} pages are out, {state.root.holds} paths held"
+        yield Breach(text)
+
+
+@event_law
+def a_flush_empties_the_tree(state: State, _: Flushed) -> Iterator[Breach]:
+    """No node is left (R166)."""
+    if len(state.nodes) > 1:
+        yield Breach(f"{len(state.nodes) - 1} nodes are left", expected=0, found=len(state.nodes) - 1)
+
+
+@event_law
+def a_lock_covers_the_last_window(state: State, event: Locked) -> Iterator[Breach]:
+    """SWA is locked from the node up to the one in which the window is full, or to the root; no further (R111, R119)."""
+    if not unified(state):
+        return
+    node = state.nodes[event.node]
+    segment = list(_last_window(state, node))
+    full = sum(each.pages for each in segment) >= state.tail_pages
+    end = segment[-1] if segment and full else None
+    told = event.marked or next(
+        (each.id for each in path_up(node) if event.boundary and each.boundary == event.boundary), ROOT
+    )
+    if bool(event.boundary) != full or told != (end.id if end else ROOT):
+        text = f"node {node.id}: the window ends in node {end.id if end else ROOT}, the lock in node {told}"
+        yield Breach(text, expected=end.id if end else ROOT, found=told)
+    if event.marked and (state.nodes[event.marked].boundary or event.boundary != state.next_boundary):
+        yield Breach(
+            f"mark {event.boundary} is not fresh, or node {event.marked} has one", found=event.boundary
+        )
+    skipped = [each.id for each in segment if not each.swa]
+    if ids_of(event.skipped).tolist() != skipped:
+        yield Breach(f"tombstones {skipped} were passed, {ids_of(event.skipped).tolist()} are told")
+
+
+def _last_window(state: State, node: Node) -> Iterator[Node]:
+    """The nodes from `node` upwards that the last window reaches into."""
+    pages = 0
+    for each in path_up(node):
+        yield each
+        pages += each.pages
+        if pages >= state.tail_pages:
+            return
+
+
+def credited(event: Evicted, given: Sequence[AnyEvent]) -> Iterator[Breach]:
+    """`given`: the events that an eviction says are its own (R105, R108)."""
+    full = sum(len(each.full) >> 2 for each in given if isinstance(each, Removed))
+    swa = sum(len(each.swa) >> 2 for each in given if isinstance(each, Removed | Tombstoned))
+    if (full, swa, len(given)) != (event.gained_full, event.gained_swa, event.events):
+        text = (
+            f"credited {event.gained_full} FULL and {event.gained_swa} SWA pages, {full} and {swa} were freed"
+        )
+        yield Breach(text)
