@@ -29,7 +29,7 @@ RELEASE = "a_receipt_is_released_by_its_holder"
 
 @event_law
 def a_recorded_ledger_is_the_states(state: State, event: e.LedgerTaken) -> Iterator[Breach]:
-    """The accounts that a writer took are those of its own events (R153-R157, J27)."""
+    """The accounts that a writer took are those of its own events (R153-R157)."""
     recorded, folded = asdict(event), asdict(take_ledger(state, event.phase))
     for name in recorded.keys() - {"phase", "digest"}:
         if recorded[name] != folded[name]:

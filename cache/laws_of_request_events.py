@@ -43,7 +43,7 @@ def an_admission_begins_behind_a_live_window(state: State, event: Admitted) -> I
 
 @event_law
 def a_request_is_admitted_once(state: State, event: Admitted) -> Iterator[Breach]:
-    """Neither its name nor its number is that of a live one (R168)."""
+    """Neither its name nor its number is that of a live one."""
     if event.rid in state.rids or event.request in state.requests:
         yield Breach(f"{event.rid!r} is live as request {state.rids.get(event.rid, event.request)}")
 
