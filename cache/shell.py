@@ -7,6 +7,7 @@ decision that fails after its first event, or a failed append or write, poisons 
 refused with the cause. No clock is read here: the journal is given one.
 """
 
+from threading import RLock
 from typing import Protocol, runtime_checkable
 
 from msgspec.structs import replace
@@ -85,6 +86,7 @@ class Shell:
         self.strict = strict
         self._append = journal.append if journal is not None else None
         self._poison: Exception | None = None
+        self._entry = RLock()
         self._digest_every = digest_every
         self._digest_due = seq + digest_every
         self._snapshot_every = snapshot_every
@@ -132,36 +134,37 @@ class Shell:
     # -- the one way in --------------------------------------------------------------------------------------
 
     def _run(self, decision: Decision[T]) -> T:
-        """Drive a decider to its end; see the rules above."""
-        if self._poison is not None:
-            raise RankPoisoned(f"rank {self.state.opened.rank} stopped: {self._poison}") from self._poison
-        if self._watch is not None:
-            decision = self._watch(self.state, decision)
-        state, append, advance = self.state, self._append, decision.__next__
-        begun = state.seq
-        try:
-            while True:
-                event = advance()
-                if append is not None:
-                    append(event)
-                state.seq += 1  # type: ignore[assignment]  # a call to `Seq` per event would show
-                EVOLVE[type(event)](state, event)
-                if state.findings:
-                    raise _broken(state.findings[0])
-        except StopIteration as stop:
-            if state.seq != begun:
-                self._end_command()
-            result: T = stop.value
-            return result
-        except Refusal as refusal:
-            if state.seq != begun:
-                self._stop(refusal)
-            else:
-                self._tell(refusal.event(asked(getattr(decision, "__name__", ""))))
-            raise
-        except BaseException as error:
-            self._stop(error)
-            raise
+        """Drive a decider to its end; see the rules above. A second thread waits for the first one's command (B137)."""
+        with self._entry:
+            if self._poison is not None:
+                raise RankPoisoned(f"rank {self.state.opened.rank} stopped: {self._poison}") from self._poison
+            if self._watch is not None:
+                decision = self._watch(self.state, decision)
+            state, append, advance = self.state, self._append, decision.__next__
+            begun = state.seq
+            try:
+                while True:
+                    event = advance()
+                    if append is not None:
+                        append(event)
+                    state.seq += 1  # type: ignore[assignment]  # a call to `Seq` per event would show
+                    EVOLVE[type(event)](state, event)
+                    if state.findings:
+                        raise _broken(state.findings[0])
+            except StopIteration as stop:
+                if state.seq != begun:
+                    self._end_command()
+                result: T = stop.value
+                return result
+            except Refusal as refusal:
+                if state.seq != begun:
+                    self._stop(refusal)
+                else:
+                    self._tell(refusal.event(asked(getattr(decision, "__name__", ""))))
+                raise
+            except BaseException as error:
+                self._stop(error)
+                raise
 
     def _record(self, event: AnyEvent) -> None:
         """Append and evolve one event of the shell's own."""

@@ -148,9 +148,7 @@ def test_a_load_that_goes_on_takes_each_frame_once(tmp_path: Path) -> None:
         known = database.loaded("run", Rank(0))
         behind = [frame for frame in frames[start:stop] if known is None or frame.seq_first > known.seq]
         load_frames(database, "run", Rank(0), iter(behind))
-    loaded = [
-        row[0] for row in database.questioned().execute("SELECT seq FROM stored.events").fetchall()
-    ]
+    loaded = [row[0] for row in database.questioned().execute("SELECT seq FROM stored.events").fetchall()]
     assert loaded == list(range(1, frames[-1].seq_first + len(frames[-1].events)))
 
 
