@@ -12,11 +12,11 @@ from radixledger.cache.decide_locks import locked_by, released
 from radixledger.cache.decide_pages import Decision, destination
 from radixledger.cache.evolve_requests import path_pages
 from radixledger.cache.match import Hit
-from radixledger.cache.refusals import Refusal
+from radixledger.cache.refusals import NeverFits, Refusal
 from radixledger.cache.routes import rules_of
 from radixledger.cache.slices import Slice
 from radixledger.cache.state import Request, State
-from radixledger.journal.accounts import request_account
+from radixledger.journal.accounts import Pool, request_account
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import Aborted, Admitted, Finished, Freed, Repointed, Retracted
 from radixledger.journal.units import ROOT, Pages, RequestId, TokenCount
@@ -47,6 +47,7 @@ def admit(
         raise Refusal(
             f"request {rid!r} has a prompt of {prompt} tokens; a row holds {state.config.context_pages * state.page_size}"
         )
+    _refuse_what_never_fits(state, rid, prompt)
     if not rows.free:
         raise Refusal(f"all {rows.mask + 1} rows have a request; {rid!r} has to wait")
     request = RequestId(state.next_request * (rows.mask + 1) + rows.free[-1])
@@ -58,6 +59,17 @@ def admit(
     if hit.node != ROOT:
         yield locked_by(state, state.nodes[hit.node], request, _ADMIT)
     return Admission(request, request & rows.mask, hit)
+
+
+def _refuse_what_never_fits(state: State, rid: str, prompt: int) -> None:
+    """Tell "never" from "not now": all of a prompt is held in FULL, and one window at least in SWA (B109, B116)."""
+    page_size, window_tokens = state.page_size, state.config.window_tokens
+    whole = window.pages_for(prompt, page_size)
+    if whole > state.full.capacity:
+        raise NeverFits(rid=rid, prompt=prompt, pool=Pool.FULL, needed=whole, capacity=state.full.capacity)
+    last = whole - max(0, prompt - window_tokens) // page_size
+    if window_tokens and last > state.swa.capacity:
+        raise NeverFits(rid=rid, prompt=prompt, pool=Pool.SWA, needed=last, capacity=state.swa.capacity)
 
 
 def _brought(state: State, request: Request, count: int, operation: Operation) -> Slice:

@@ -6,6 +6,7 @@ Refusal                    what every one of them is: reason, detail, and the pa
 |   +-- DoubleFree         they are free already
 |   +-- ForeignFree        somebody else holds them
 |   +-- Unmapped           a FULL page has no SWA page where one was required (R35)
++-- NeverFits              a prompt is larger than a pool, whoever leaves (B109, B116); carries the numbers
 +-- UnknownRequest         no live request has this number
 +-- Busy                   live requests, locks or an open group stand in the way
 
@@ -124,6 +125,21 @@ class PoolShort(Refusal):
         self.needed = needed
         self.full_available, self.full_evictable = full_available, full_evictable
         self.swa_available, self.swa_evictable = swa_available, swa_evictable
+
+
+class NeverFits(Refusal):
+    """A prompt that a pool cannot hold though it held nothing else: no use to wait."""
+
+    reason = "never_fits"
+
+    def __init__(self, *, rid: str, prompt: int, pool: Pool, needed: int, capacity: int) -> None:
+        what = "" if pool is Pool.FULL else " for the window of its last token"
+        super().__init__(
+            f"request {rid!r} has a prompt of {prompt} tokens, which takes {needed} {pool.name} pages{what}; "
+            f"the rank has {capacity}",
+            pool=pool,
+        )
+        self.prompt, self.needed, self.capacity = prompt, needed, capacity
 
 
 class OwnershipError(Refusal):

@@ -71,6 +71,7 @@ WINDOW_SETTINGS = {
     "page 1, window 4": Setting(Shape(1, 4, 40, 24, row_pages=16)),
     "page 1, window 1, tight": Setting(Shape(1, 1, 24, 14, row_pages=12, formula="tight")),
     "page 4, window 3": Setting(Shape(4, 3, 26, 14)),
+    "page 4, window 6, rows longer than FULL": Setting(Shape(4, 6, 24, 14, row_pages=26)),
     "page 4, window 4, tight, materialise": Setting(Shape(4, 4, 24, 14, formula="tight", leaf="materialise")),
     "page 4, window 5": Setting(Shape(4, 5, 30, 20)),
     "page 4, window 14, materialise": Setting(Shape(4, 14, 34, 28, leaf="materialise")),

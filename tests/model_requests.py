@@ -27,10 +27,12 @@ class RankModel(Model):
     def judge_admission(self, rid: str, prompt: int) -> None:
         rows_left = len(self.guests) < self.shape.rows
         fits = prompt > 0 and self.shape.pages(prompt) <= self.shape.row_pages
-        turn_if(
-            ["refused"]
-            * (not rows_left or not fits or any(rid == guest.rid for guest in self.guests.values()))
+        read = {at // self.shape.page for at in range(max(0, prompt - self.shape.window), prompt)}
+        never = self.shape.pages(prompt) > self.shape.full or (
+            self.shape.window and len(read) > self.shape.swa
         )
+        twice = any(rid == guest.rid for guest in self.guests.values())
+        turn_if(["refused"] * (not rows_left or not fits or twice) + ["never_fits"] * bool(fits and never))
 
     def admit(
         self, request: int, rid: str, space: bytes, letters: Sequence[str], prompt: int, force_miss: bool

@@ -119,6 +119,7 @@ SOMEWHERE = kinds("""
     SWA request→pending: Reclaimed reclaim
     refused: double_free
     refused: foreign_free
+    refused: never_fits
     refused: unmapped
     violated: double_free
     violated: foreign_free
