@@ -38,6 +38,9 @@ def least_swa_pages(tokens: int, capacity: Capacity) -> int:
 def why_never(request: Request, capacity: Capacity) -> str | None:
     """Why this rank can never serve a request, with the numbers; None if it can."""
     tokens = request.kv_tokens
+    if not request.input_ids or request.max_new_tokens < 1:
+        asked = f"{len(request.input_ids)} prompt tokens and {request.max_new_tokens} to come"
+        return f"{asked}: one of each is the least that can be served"
     whole = f"{len(request.input_ids)} prompt tokens and {request.max_new_tokens} to come"
     if tokens > capacity.context_tokens:
         return f"{whole} take {tokens} positions; a sequence has at most {capacity.context_tokens}"

@@ -8,7 +8,9 @@ what a reader of the journal can know.
 """
 
 from bisect import bisect_right, insort
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -79,6 +81,10 @@ class Engine:
         self.steps = 0
         self.retractions = 0
         self._live: dict[str, Job] = {}
+        self._cancelled: deque[str] = deque()
+        """Ids that somebody wants ended; whoever asks only appends, from whatever thread."""
+        self._ends: list[tuple[int, int, Job]] = []
+        """Live requests that are to be aborted at a time: (ms, place, request), the earliest first."""
         self._last_steps = [0] * len(ranks)
         """The last step of each rank."""
 
@@ -108,16 +114,31 @@ class Engine:
 
         An id is free again as soon as the request that had it has ended (B31).
         """
-        rank = self._rank_for(request)
-        never = why_never(request, self.capacity)
-        if request.rid in self._live:
-            never = f"request id {request.rid!r} is live already; it may be used again when that request has ended"
+        rank, never = self._rank_for(request), self._why_not(request)
         if never is not None:
             return Outcome(place, refused(request, never, dp_rank=rank), self.clock.now_ms)
+        assert rank is not None, "who asks for a rank that is not there is turned away"
         job = Job(request, place=place, rank=rank)
         self._live[request.rid] = job
+        if request.abort_at_ms is not None:
+            insort(self._ends, (request.abort_at_ms, place, job), key=itemgetter(0, 1))
         self.ranks[rank].scheduler.submit(job)
         return self.abort(request.rid) if request.abort_after == 0 else None
+
+    def _why_not(self, request: Request) -> str | None:
+        """Why a request is turned away at the door, with the numbers; None if it is not."""
+        if request.rid in self._live:
+            return f"request id {request.rid!r} is live already; it may be used again when that request has ended"
+        if self._rank_for(request) is None:
+            return f"dp_rank {request.dp_rank} is no rank of this server; it has 0 to {len(self.ranks) - 1}"
+        return why_never(request, self.capacity)
+
+    def cancel(self, rid: str) -> None:
+        """Ask for a request to be aborted before the next step; the one call that any thread may make (B137).
+
+        Nothing is done here: pages are given back on the thread that steps. An id that nobody has by then is no error.
+        """
+        self._cancelled.append(rid)
 
     def abort(self, rid: str) -> Outcome | None:
         """End a request early, wherever it stands; None if no live request has this id, which is no error (B31)."""
@@ -130,11 +151,23 @@ class Engine:
         return self._ended(job)
 
     def step(self) -> list[Outcome]:
-        """One step of every rank that has something to do."""
+        """End what is to be aborted by now, then one step of every rank that has something to do."""
+        aborted = self._abort_due()
+        if not self._live:
+            return aborted
         self.steps += 1
         ended = [job for rank in range(len(self.ranks)) for job in self._step_rank(rank)]
         self.clock.now_ms += STEP_MS
-        return [self._ended(job) for job in ended]
+        return [*aborted, *(self._ended(job) for job in ended)]
+
+    def _abort_due(self) -> list[Outcome]:
+        """Abort whom somebody cancelled, and whose time has come; those that have ended are passed over."""
+        rids = [self._cancelled.popleft() for _ in range(len(self._cancelled))]
+        while self._ends and self._ends[0][0] <= self.clock.now_ms:
+            job = self._ends.pop(0)[2]
+            if self._live.get(job.request.rid) is job:
+                rids.append(job.request.rid)
+        return [outcome for rid in rids if (outcome := self.abort(rid)) is not None]
 
     def _step_rank(self, rank: int) -> list[Job]:
         server = self.ranks[rank]
@@ -162,10 +195,10 @@ class Engine:
         cache.step_ended(self.steps)
         return next_ids
 
-    def _rank_for(self, request: Request) -> int:
-        """The rank that was asked for, else the least loaded, the lowest of equals."""
+    def _rank_for(self, request: Request) -> int | None:
+        """The rank that was asked for, None if there is none such; else the least loaded, the lowest of equals."""
         if request.dp_rank is not None:
-            return request.dp_rank
+            return request.dp_rank if 0 <= request.dp_rank < len(self.ranks) else None
         return min(range(len(self.ranks)), key=lambda rank: self.ranks[rank].scheduler.load)
 
     def _ended(self, job: Job) -> Outcome:

@@ -36,6 +36,8 @@ class Request(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     extra_key: str | None = None
     abort_after: Annotated[int, Meta(ge=0)] | None = None
     """Abort once so many tokens came out; 0 aborts while it waits."""
+    abort_at_ms: Annotated[int, Meta(ge=0, le=ARRIVAL_MS_MAX)] | None = None
+    """Abort at this time, wherever it stands: in the queue, between chunks, in its answer; too late if it has ended."""
 
     @property
     def kv_tokens(self) -> int:
@@ -136,6 +138,8 @@ def _out_of_bounds(request: Request, bounds: Bounds) -> tuple[str, str] | None:
         )
     if request.dp_rank is not None and request.dp_rank >= bounds.ranks:
         return "dp_rank", f"{request.dp_rank} is no rank of this server; it has 0 to {bounds.ranks - 1}"
+    if request.abort_at_ms is not None and request.abort_at_ms < request.arrival_ms:
+        return "abort_at_ms", f"{request.abort_at_ms} is before it arrives, at {request.arrival_ms}"
     return None
 
 

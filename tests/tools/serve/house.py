@@ -183,6 +183,7 @@ def ask(
     at: int = 0,
     rank: int | None = None,
     abort_after: int | None = None,
+    abort_at: int | None = None,
     extra_key: str | None = None,
 ) -> Request:
     """A request whose prompt is `prompt` and that wants `count` tokens."""
@@ -193,5 +194,6 @@ def ask(
         arrival_ms=at,
         dp_rank=rank,
         abort_after=abort_after,
+        abort_at_ms=abort_at,
         extra_key=extra_key,
     )
