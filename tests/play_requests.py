@@ -53,7 +53,9 @@ def admit(player: Player, chance: Chance) -> None:
     if len(sides.model.guests) == shape.rows and not rarely(chance, 10):
         finish(player, chance)
     space, letters = one_of(chance, SPACES), stream(player, chance)
-    prompt = chance.number(1, min(shape.row_pages, shape.full // 2)) * shape.page + one_of(chance, (0, 1, -1, shape.page // 2))
+    prompt = chance.number(1, min(shape.row_pages, shape.full // 2)) * shape.page + one_of(
+        chance, (0, 1, -1, shape.page // 2)
+    )
     prompt = min(max(prompt, 1), shape.row_pages * shape.page)
     if rarely(chance, 3):
         never = min(shape.full, shape.row_pages)
