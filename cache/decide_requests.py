@@ -96,13 +96,16 @@ def cache_unfinished(
 ) -> Decision[TokenCount]:
     """Give the tree the whole pages of what is computed so far, and go on from there; returns the protected length.
 
-    `key` may be the key of the whole prompt, of which `tokens` are computed; without `tokens` all of it is.
+    `key` may be the key of the whole prompt, of which `tokens` are computed; without `tokens` all of it is. Where there
+    is no tree it is not read: the request keeps its pages (R150).
 
     The row then names the tree's pages where they differ (R149). The new path is locked before the old one is
     released, so the window never stands open (R139).
     """
     live = live_request(state, request)
     refuse_in_flight(state, live)
+    if not state.traits.tree:
+        return TokenCount(0)
     rows, row, page_size = state.rows, live.row, state.page_size
     count = min(len(key) // state.stride, _NO_LIMIT if tokens is None else tokens // page_size)
     prev = int(rows.protected[row]) // page_size
@@ -139,7 +142,7 @@ def finish(state: State, request: int, key: bytes | None) -> Decision[TokenCount
     operation, tokens = Operation.FINISH, int(rows.length[row])
     kept = int(rows.protected[row]) // page_size
     node = state.nodes[live.node]
-    count = len(key) // state.stride if key is not None else 0
+    count = len(key) // state.stride if key is not None and state.traits.tree else 0
     if key is not None and count > kept:
         brought = _brought(state, live, count, operation)
         rules = rules_of(state)

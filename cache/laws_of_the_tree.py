@@ -48,6 +48,13 @@ def the_root_is_empty_and_first(state: State) -> Iterator[Breach]:
 
 
 @law
+def a_tree_grows_only_where_there_is_one(state: State) -> Iterator[Breach]:
+    """Chunk routes have the root and nothing more: whatever a request computes stays its own (R128, R150)."""
+    if not state.traits.tree and len(state.nodes) > 1:
+        yield Breach(f"route {state.opened.route!r} has no tree, and {len(state.nodes) - 1} nodes are there")
+
+
+@law
 def every_node_hangs_in_its_parent(state: State) -> Iterator[Breach]:
     """Parent and child name each other, by the child's first page, and there is no other child."""
     links = 0
@@ -241,6 +248,7 @@ def an_order_of_victims_is_a_heap(state: State) -> Iterator[Breach]:
 
 LAWS = (
     the_root_is_empty_and_first,
+    a_tree_grows_only_where_there_is_one,
     every_node_hangs_in_its_parent,
     every_node_has_whole_pages,
     a_node_ends_behind_its_parent,

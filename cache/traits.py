@@ -12,6 +12,8 @@ class Traits(NamedTuple):
 
     refreshes_path: bool = False
     """A use makes all live windows of its path the youngest, not the last window alone (R77)."""
+    tree: bool = True
+    """There is a tree that requests give their pages to; else there is its root and nothing more."""
     windowed: bool = True
     """There is SWA beside FULL; else the SWA pool, the window and what a boundary needs of it are 0."""
 
@@ -19,6 +21,8 @@ class Traits(NamedTuple):
 TRAITS: dict[str, Traits] = {
     "unified": Traits(),
     "radix": Traits(windowed=False),
+    "swa_chunk": Traits(tree=False),
+    "chunk": Traits(tree=False, windowed=False),
 }
 """Every route that a cache can be built with; the keys are those of `routes.ROUTES`."""
 
