@@ -42,7 +42,7 @@ EVENT_LAWS: dict[type, tuple[EventLaw, ...]] = {
     e.Freed: (pages.what_is_given_up_goes_where_the_group_says, pages.a_window_goes_with_its_mapping),
     e.GroupFlushed: (pages.a_flushed_group_gives_all_that_is_pending,),
     e.Matched: (tree.a_match_ends_in_a_live_window, tree.a_match_stays_within_its_question),
-    e.Transferred: (tree.a_new_leaf_is_whole_and_alone,),
+    e.Transferred: (tree.a_leaf_grows_where_there_is_a_tree, tree.a_new_leaf_is_whole_and_alone),
     e.Split: (tree.a_split_moves_the_mark,),
     e.Tombstoned: (
         pages.what_is_given_up_goes_where_the_group_says,

@@ -38,8 +38,8 @@ _SWA_LOCKED_LEAF = cause(Operation.EVICT, Site.SWA_LOCKED_LEAF)
 
 
 def unified(state: State) -> bool:
-    """Whether the rules of the unified route hold here."""
-    return state.opened.route == "unified"
+    """Whether the rules of the unified tree hold here; the route without a window has them too."""
+    return state.opened.route in ("unified", "radix")
 
 
 @event_law
@@ -59,6 +59,13 @@ def a_match_stays_within_its_question(state: State, event: Matched) -> Iterator[
         yield Breach(f"asked {event.asked} tokens, FULL reaches {event.full_hit}, {event.hit} are usable")
     if event.node != ROOT and state.nodes[event.node].namespace != event.namespace:
         yield Breach(f"node {event.node} belongs to another namespace than the one that was asked in")
+
+
+@event_law
+def a_leaf_grows_where_there_is_a_tree(state: State, event: Transferred) -> Iterator[Breach]:
+    """A chunk route gives nothing to a tree: what a request computed is its own to the end (R150)."""
+    if not state.traits.tree:
+        yield Breach(f"route {state.opened.route!r} has no tree", Pool.FULL, event.full)
 
 
 @event_law
@@ -197,7 +204,7 @@ def a_lock_covers_the_last_window(state: State, event: Locked) -> Iterator[Breac
         return
     node = state.nodes[event.node]
     segment = list(_last_window(state, node))
-    full = sum(each.pages for each in segment) >= state.tail_pages
+    full = bool(segment) and sum(each.pages for each in segment) >= state.tail_pages
     end = segment[-1] if segment and full else None
     told = event.marked or next(
         (each.id for each in path_up(node) if event.boundary and each.boundary == event.boundary), ROOT
@@ -215,9 +222,9 @@ def a_lock_covers_the_last_window(state: State, event: Locked) -> Iterator[Breac
 
 
 def _last_window(state: State, node: Node) -> Iterator[Node]:
-    """The nodes from `node` upwards that the last window reaches into."""
+    """The nodes from `node` upwards that the last window reaches into; none without a window."""
     pages = 0
-    for each in path_up(node):
+    for each in path_up(node) if state.tail_pages else ():
         yield each
         pages += each.pages
         if pages >= state.tail_pages:

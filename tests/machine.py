@@ -94,7 +94,21 @@ RADIX_SETTINGS = {
 }
 """One pool and one tree: models without a window."""
 
-SETTINGS = WINDOW_SETTINGS | RADIX_SETTINGS
+CHUNK_SETTINGS = {
+    "chunk, page 1, two ranks": Setting(Shape(1, 0, 20, 0, row_pages=12, route="chunk"), ranks=2),
+    "chunk, page 16": Setting(Shape(16, 0, 18, 0, route="chunk")),
+    "chunk, page 128": Setting(Shape(128, 0, 18, 0, route="chunk")),
+    "chunk, page 256, going on": Setting(Shape(256, 0, 18, 0, route="chunk"), strict=False),
+    "chunk, page 1, window 3": Setting(Shape(1, 3, 24, 16, row_pages=12, route="swa_chunk")),
+    "chunk, page 16, window 20, tight": Setting(Shape(16, 20, 20, 14, formula="tight", route="swa_chunk")),
+    "chunk, page 128, window 128, two ranks": Setting(Shape(128, 128, 20, 14, route="swa_chunk"), ranks=2),
+    "chunk, page 256, window 300, going on": Setting(
+        Shape(256, 300, 20, 14, route="swa_chunk"), strict=False
+    ),
+}
+"""No tree, with one pool and with two."""
+
+SETTINGS = WINDOW_SETTINGS | RADIX_SETTINGS | CHUNK_SETTINGS
 
 LETTERS = "aAb"
 """Contents of pages; `A` differs from `a` in its last token only."""

@@ -285,6 +285,7 @@ class Model:
         self, space: bytes, key: Sequence[str], pages: Sequence[int], prev: int, released: int, giver: int
     ) -> tuple[Prefix, int]:
         """A raw insert. Returns where the path ends, and how many pages of it the tree had before."""
+        turn_if(["refused"] * (not self.shape.keeps))
         self.judge_slice(key, pages, prev, released, giver)
         path = (space, *key[: len(pages)])
         given = self.tree.depth((space, *key[:prev]))

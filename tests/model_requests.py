@@ -132,6 +132,8 @@ class RankModel(Model):
 
     def cache_unfinished(self, request: int, letters: Sequence[str]) -> int:
         guest = self._judge_busy(request)
+        if not self.shape.keeps:
+            return 0
         page, count, released = self.shape.page, len(letters), guest.cursor // self.shape.page
         if count * page <= guest.protected:
             return guest.protected
@@ -150,7 +152,7 @@ class RankModel(Model):
 
     def finish(self, request: int, letters: Sequence[str] | None) -> int:
         guest = self._judge_busy(request)
-        page, count = self.shape.page, len(letters or ())
+        page, count = self.shape.page, len(letters or ()) if self.shape.keeps else 0
         end, kept = guest.path, guest.protected // page
         if letters is not None and count > kept:
             turn_if(["refused"] * (count * page > guest.length))

@@ -27,6 +27,11 @@ class Shape:
     route: str = "unified"
 
     @property
+    def keeps(self) -> bool:
+        """Whether there is a tree that keeps what requests compute."""
+        return self.route not in ("chunk", "swa_chunk")
+
+    @property
     def tail(self) -> int:
         """Pages in the smallest page-aligned suffix that covers the window (R77)."""
         return -(-self.window // self.page)

@@ -128,15 +128,20 @@ SOMEWHERE = kinds("""
 
 def everywhere(route: str) -> list[str]:
     """What must happen under every setting of a route."""
-    return [kind for kind in EVERYWHERE if route == "unified" or _without_window(kind)]
+    return [kind for kind in EVERYWHERE if _happens(route, kind)]
 
 
 def somewhere(route: str) -> list[str]:
     """What must happen under one setting of a route at least."""
-    return [kind for kind in SOMEWHERE if route == "unified" or _without_window(kind)]
+    return [kind for kind in SOMEWHERE if _happens(route, kind)]
 
 
-def _without_window(kind: str) -> bool:
-    """Without a window nothing has SWA or heals, no eviction asks for it, and a stranger keeps the duplicates he brought."""
-    never = ("Healed", "/heal", "/veto", "evict/swa_leaf", "insert/duplicate")
-    return not kind.startswith("SWA ") and not any(word in kind for word in never)
+def _happens(route: str, kind: str) -> bool:
+    """Without a window nothing has SWA or heals, no eviction asks for it, and a stranger keeps the duplicates he brought;
+    without a tree nothing goes to it or comes from it, and nobody brings anything.
+    """
+    of_windows = ("SWA ", "Healed", "Reclaimed", "/heal", "/veto", "evict/swa_leaf", "insert/duplicate")
+    of_trees = ("tree", "Healed", "/duplicate", "/veto", "/released")
+    return not (route in ("radix", "chunk") and any(word in kind for word in of_windows)) and not (
+        route in ("chunk", "swa_chunk") and any(word in kind for word in of_trees)
+    )

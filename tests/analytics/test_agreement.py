@@ -19,7 +19,7 @@ from radixledger.tools.driver import Driver, StepClock
 from radixledger.tools.opening import Recording, open_rank
 from radixledger.tools.streams import ConversationStream, Shape
 
-from ..cache.driven import FULL_SHAPES, SHAPES, Driven, opened
+from ..cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, Driven, opened
 from ..replay.runs import RANK, Clock, written
 
 SAMPLE = Path(__file__).parents[1] / "data" / "mooncake_sample.jsonl"
@@ -59,6 +59,20 @@ def test_a_cache_that_is_driven_by_chance_breaks_no_law_of_either_witness(
     written(tmp_path / "run", 80, seed=5, shape=shape, close=False, resume=True)
     assert verify_rank(tmp_path / "run", RANK).clean
     assert checked(tmp_path / "run") == {}
+
+
+@pytest.mark.parametrize("route", CHUNK_SHAPES)
+def test_a_route_without_a_tree_breaks_no_law_of_either_witness(route: str, tmp_path: Path) -> None:
+    """J25, R195, R198: over a restart, with a snapshot on the way; nothing is ever kept."""
+    shape = CHUNK_SHAPES[route]
+    written(tmp_path / "run", 160, seed=4, shape=shape, route=route, snapshots=(50,), close=False)
+    written(tmp_path / "run", 80, seed=5, shape=shape, route=route, close=False, resume=True)
+    assert verify_rank(tmp_path / "run", RANK).clean
+    assert checked(tmp_path / "run") == {}
+    database = Database()
+    load(database, tmp_path / "run")
+    asked = database.questioned().execute("SELECT sum(hit), sum(asked) > 0 FROM matches").fetchone()
+    assert asked == (0, True)
 
 
 def spoiled(run: Path, *events: AnyEvent) -> int:

@@ -22,6 +22,9 @@ from radixledger.journal.units import FIRST, UNBOUND, Pages, Rank, Seq, TokenCou
 SHAPES = ((1, 4, 60, 40), (4, 5, 60, 40), (4, 4, 60, 30), (8, 4, 60, 20), (4, 16, 80, 60))
 """Page size, window, FULL pages, SWA pages: W smaller than, equal to and larger than P, W mod P among them (R274)."""
 
+CHUNK_SHAPES = {"chunk": (4, 0, 40, 0), "swa_chunk": (4, 9, 40, 30)}
+"""A shape for each route without a tree."""
+
 FULL_SHAPES = ((1, 0, 60, 0), (4, 0, 60, 0), (16, 0, 40, 0))
 """Shapes of the route `radix`: no window, no SWA pages."""
 
@@ -85,9 +88,10 @@ class Driven:
         recorder: Recorder | None = None,
         seq: Seq = FIRST,
         digest_every: int = 50,
+        route: str | None = None,
     ) -> None:
         self.chance = random.Random(seed)
-        self.journal = FrameList(opened(shape))
+        self.journal = FrameList(opened(shape, **({"route": route} if route else {})))
         """What is written down, unless there is another `recorder`."""
         recorder = recorder or self.journal
         self.cache = RankCache(recorder.opened, recorder, digest_every=digest_every, seq=seq)

@@ -13,6 +13,7 @@ from radixledger.cache.keys import raw_key
 from radixledger.cache.law import FINDINGS_PER_LAW, Breach, Law, law
 from radixledger.cache.rank import RankCache
 from radixledger.cache.state import Running, State
+from radixledger.cache.traits import TRAITS
 from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, request_account, tree_account
 from radixledger.journal.units import NO_PAGES, UNBOUND, BoundaryId, NodeId, Pages, RequestId
 
@@ -65,6 +66,10 @@ def two_owners(state: State) -> None:
 
 def a_node_without_its_page(state: State) -> None:
     give(state, 13, request_account(UNBOUND))
+
+
+def a_route_without_a_tree(state: State) -> None:
+    state.traits = TRAITS["swa_chunk"]
 
 
 def a_leak(state: State) -> None:
@@ -170,6 +175,7 @@ SPOILS: list[tuple[Law, Spoil]] = [
     (pages.a_node_shows_the_mapping_of_its_pages, set_of(LEAF, "swa", page(12) + page(14))),
     (tree.the_root_is_empty_and_first, set_of(0, "full", page(60))),
     (tree.the_root_is_empty_and_first, set_of(0, "id", 1)),
+    (tree.a_tree_grows_only_where_there_is_one, a_route_without_a_tree),
     (tree.every_node_hangs_in_its_parent, another_parent),
     (tree.every_node_hangs_in_its_parent, a_first_page_of_another_key),
     (tree.every_node_hangs_in_its_parent, lambda state: state.nodes.pop(LEAF)),

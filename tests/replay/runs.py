@@ -41,6 +41,7 @@ def written(
     rotate_bytes: int = 1 << 20,
     close: bool = True,
     shape: tuple[int, int, int, int] = SHAPES[1],
+    route: str | None = None,
 ) -> dict[int, bytes]:
     """Drive a cache into a journal under `run`, a snapshot before each of the numbered steps.
 
@@ -48,7 +49,9 @@ def written(
     """
     writer = JournalWriter.open(
         run,
-        opened(shape, rank=Rank(rank), ranks=ranks, redaction=redaction),
+        opened(
+            shape, rank=Rank(rank), ranks=ranks, redaction=redaction, **({"route": route} if route else {})
+        ),
         policy=policy,
         key=KEY if redaction == "hashed" else None,
         clock=Clock(),
