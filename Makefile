@@ -4,12 +4,13 @@
 BIN  := .venv/bin
 PATHS := journal cache replay analytics tools tests src
 
-.PHONY: help setup demo test format bench trace soak
+.PHONY: help setup demo test gate-cpu format bench trace soak
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo              serve a small workload, journal it, verify it, find a planted double free'
 	@echo 'make test              every check: format, lint, types, layers, tests, the examples of the docs'
+	@echo 'make gate-cpu          the correctness gate: what tests/manifest.toml lists, with evidence in runs/'
 	@echo 'make bench             measure the bars of the design on this machine'
 	@echo 'make trace TRACE=FILE  drive a request trace (Mooncake format) through the cache and verify the journal'
 	@echo 'make soak              the long test campaigns (much longer than make test)'
@@ -61,6 +62,10 @@ test: setup
 format: setup
 	$(BIN)/ruff check --fix-only $(PATHS)
 	$(BIN)/ruff format $(PATHS)
+
+# Evidence of a run is never written over: each lands in a folder of its own.
+gate-cpu: setup
+	@mkdir -p runs; $(BIN)/python -m tests.gate_cpu --out runs/gate-cpu-$$(date +%Y%m%d-%H%M%S)
 
 bench: setup
 	@$(BIN)/radixledger bench
