@@ -73,9 +73,9 @@ def segment(state: State, node: Node) -> Locked:
 def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decision[Inserted]:
     """Give the tree a request's pages for the first pages of `key`: what it has is freed, healed or left, the rest is new.
 
-    The duplicate interval that no component consumes is freed here and by nobody else (R61, R62), but where there is
-    no SWA: then a stranger who brought it keeps it, and frees it himself. Own pages behind the end of the returned
-    node, if a leaf was vetoed, are freed too (R93).
+    The duplicate interval that no component consumes is freed here and by nobody else (R61, R62), unless a stranger
+    brought it to a route that leaves it with him. Own pages behind the end of the returned node, if a leaf was vetoed,
+    are freed too (R93).
     """
     check_slice(state, key, namespace, brought)
     node, done, total, stride = state.root, 0, len(brought.pages) // 4, state.stride
@@ -117,7 +117,7 @@ def _overlap(state: State, node: Node, start: int, brought: Slice) -> Decision[N
             boundary = min(boundary, consumed)
     if start < boundary < end:
         yield split_at(state, node, boundary - start, brought.why(Site.HEAL))
-    if state.windowed or brought.start is not None:
+    if state.traits.frees_duplicates or brought.start is not None:
         yield from free_duplicate(state, brought.part(first, boundary), brought)
     for component in takers:
         yield from component.adopt(state, node, boundary, brought)

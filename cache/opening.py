@@ -4,6 +4,7 @@ Rule: a server counts slots over all ranks, a rank counts pages of its own; the 
 here and nowhere else.
 """
 
+from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.cache.window import pages_for
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.units import Rank, TokenCount
@@ -24,15 +25,17 @@ def opened_ranks(
 ) -> list[Opened]:
     """One `Opened` per rank of `dp_size`, for pools of `size` and `size_swa` slots over all ranks together.
 
-    route: the rules that the ranks follow, see `routes`. rows, max_context_len: as `ReqToTokenPool` has them.
-    redaction: `hashed`, or `plain` for owners who want token ids in their journals. Journals that are opened with these events can be handed to
-    `SWATokenToKVPoolAllocator`. Raises ValueError for sizes that make no page.
+    route: the rules that the ranks follow, see `routes`; where it has no window, `size_swa` and `sliding_window_size` are
+    0. rows, max_context_len: as `ReqToTokenPool` has them. redaction: `hashed`, or `plain` for owners who want token ids
+    in their journals. Journals that are opened with these events can be handed to an allocator (`allocator`). Raises
+    ValueError for sizes that make no page.
     """
     for name, value in (("page_size", page_size), ("dp_size", dp_size)):
         if value < 1:
             raise ValueError(f"{name} is {value}; it is at least 1")
+    windowed = TRAITS.get(route, UNKNOWN).windowed
     for name, value in (("size", size), ("size_swa", size_swa)):
-        if value // dp_size < page_size:
+        if value // dp_size < page_size and (windowed or name == "size"):
             raise ValueError(
                 f"{name} of {value} slots makes no page of {page_size} for each of {dp_size} ranks"
             )

@@ -14,13 +14,15 @@ class Traits(NamedTuple):
     """A use makes all live windows of its path the youngest, not the last window alone (R77)."""
     tree: bool = True
     """There is a tree that requests give their pages to; else there is its root and nothing more."""
+    frees_duplicates: bool = True
+    """An insert frees what the tree had already; else a stranger who brought it keeps it, and frees it himself (R62)."""
     windowed: bool = True
     """There is SWA beside FULL; else the SWA pool, the window and what a boundary needs of it are 0."""
 
 
 TRAITS: dict[str, Traits] = {
     "unified": Traits(),
-    "radix": Traits(windowed=False),
+    "radix": Traits(frees_duplicates=False, windowed=False),
     "swa_chunk": Traits(tree=False),
     "chunk": Traits(tree=False, windowed=False),
 }
