@@ -58,7 +58,8 @@ NAMES_OF_NOTHING = {"util", "utils", "helper", "helpers", "manager", "common", "
 FOREIGN_WORDS = {
     "tools/streams.py": {"block", "blocks"},  # a Mooncake trace names its prompts by blocks of 512 tokens
     "cache/prefix_cache.py": {"base", "idx", "indices"},  # the faces keep the names that servers call
-    "cache/allocator.py": {"indices", "loc"},
+    "cache/allocator.py": {"indices"},
+    "cache/pool_allocator.py": {"indices", "loc"},
     "cache/request_rows.py": {"idx", "indices"},
     "cache/radix_face.py": {"indices"},
     "journal/": {"block", "blocks"},  # the compressed blocks of a sealed segment; pages are not meant there
