@@ -268,6 +268,10 @@ class BasePrefixCache(ABC):
         """The accounts of one rank, or of all in order; a cache that keeps none says so (R125)."""
         raise NotImplementedError(f"{type(self).__name__} keeps no ledger")
 
+    def record_ledger(self, phase: str) -> None:
+        """Write the ledgers into the journals, under the name of a moment."""
+        raise NotImplementedError(f"{type(self).__name__} keeps no ledger")
+
     def full_evictable_size(self, dp_rank: int = 0) -> int:
         """FULL tokens of the tree that no lock holds."""
         return 0

@@ -284,6 +284,11 @@ class RadixFace(BasePrefixCache):
             rows.append({"dp_rank": rank.dp_rank, "route": self.route, "components": names, **taken})
         return rows
 
+    def record_ledger(self, phase: str) -> None:
+        """Write the ledger of every rank into its journal, with the digest of its state."""
+        for rank in self.ranks:
+            rank.record_ledger(phase)
+
     def sanity_check(self) -> None:
         """Recount every rank and compare the server's rows with it; raises LawBroken with what does not hold."""
         for rank in self.ranks:

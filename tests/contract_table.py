@@ -19,6 +19,8 @@ ROW = re.compile(r"\b([RJ])(\d+)(?:-\1?(\d+))?\b")
 LINE = re.compile(r"^\| ([RJ]\d+) \| (.*?) \|(.*)\|$", re.MULTILINE)
 TEST = re.compile(r"`([^`]+?)::([^`]+?)`")
 TESTS_PER_ROW = 3
+WAITING = "Waiting: "
+"""How the words of a row begin that something is needed for which does not exist yet; it has no tests."""
 
 
 class Contract(NamedTuple):
@@ -86,6 +88,8 @@ def page() -> str:
         chosen = [test for test in kept.get(row, ()) if test in shown[row]]
         others = sorted(shown[row], key=lambda test: not test.startswith("cache/"))
         chosen += [test for test in others if test not in chosen]
+        if said.get(row, "").startswith(WAITING):
+            chosen = []
         tests = "<br>".join(f"`{test}`" for test in chosen[:TESTS_PER_ROW])
         lines.append(f"| {row} | {said.get(row, '')} | {tests} |\n")
     head = PATH.read_text("utf-8").split("|---|---|---|\n")[0]

@@ -1,11 +1,12 @@
 """Every contract that the code claims stands in docs/contracts.md, with a test that exists and says so."""
 
-from .contract_table import contracts, rows_in, rows_of_code, rows_of_tests
+from .contract_table import WAITING, contracts, rows_in, rows_of_code, rows_of_tests
 
 
 def test_each_contract_has_words_and_a_test_that_names_its_row() -> None:
     known = rows_of_tests()
-    assert [contract.row for contract in contracts() if not contract.words or not contract.tests] == []
+    said = [contract for contract in contracts() if not contract.words.startswith(WAITING)]
+    assert [contract.row for contract in said if not contract.words or not contract.tests] == []
     wrong = [
         f"{contract.row}: {test}"
         for contract in contracts()
@@ -18,6 +19,12 @@ def test_each_contract_has_words_and_a_test_that_names_its_row() -> None:
 def test_each_row_that_the_code_cites_is_a_contract() -> None:
     missing = sorted(rows_of_code() - {contract.row for contract in contracts()})
     assert missing == [], "run `python -m tests.contract_table` and write the words of the new lines"
+
+
+def test_a_row_that_waits_says_what_for_and_is_not_called_tested() -> None:
+    waiting = [contract for contract in contracts() if contract.words.startswith(WAITING)]
+    assert [contract.row for contract in waiting if contract.tests or len(contract.words) < 40] == []
+    assert {contract.row for contract in waiting} <= {"R7", "R22", "R158", "R159", "R160"}
 
 
 def test_rows_are_read_off_a_text_one_by_one_and_by_range() -> None:

@@ -39,6 +39,15 @@ def test_a_narrow_terminal_gets_records_instead_of_a_cut_table(
     assert "\\n" not in printed
 
 
+def test_a_figure_that_misses_its_bar_is_told_and_fails_nothing(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R12: slow is not wrong."""
+    monkeypatch.setattr(Figure, "meets", property(lambda _: False))
+    assert radixledger(["bench", "system", "--quick"]) == 0
+    assert "missed" in capfd.readouterr().out
+
+
 def test_an_unknown_part_is_refused_with_the_parts_there_are(capfd: pytest.CaptureFixture[str]) -> None:
     assert radixledger(["bench", "nonsense"]) == 2
     assert "operations, operations-committed, journal, system" in capfd.readouterr().err
