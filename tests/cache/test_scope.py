@@ -21,8 +21,8 @@ def test_one_tree_holds_both_pools_and_its_nodes_alone_say_which_windows_live() 
     server = Server(4, 4, dp_size=2)
     for rank in range(2):
         path(server, "L LL", dp_rank=rank)
-    for rank in server.allocator.ranks:
-        state = rank.state
+    for each in server.allocator.ranks:
+        state = each.state
         trees = [name for name in vars(state) if isinstance(vars(state)[name], Node)]
         assert trees == ["root"]
         live = [node for node in state.nodes.values() if node.swa]

@@ -45,7 +45,9 @@ def test_a_figure_that_misses_its_bar_is_told_and_fails_nothing(
     """R12: slow is not wrong."""
     monkeypatch.setattr(Figure, "meets", property(lambda _: False))
     assert radixledger(["bench", "system", "--quick"]) == 0
-    assert "missed" in capfd.readouterr().out
+    printed = capfd.readouterr().out
+    assert " no " in printed
+    assert " yes " not in printed
 
 
 def test_an_unknown_part_is_refused_with_the_parts_there_are(capfd: pytest.CaptureFixture[str]) -> None:
