@@ -13,8 +13,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from radixledger.cache.keys import broken_pair
 from radixledger.cache.slices import Slice
-from radixledger.cache.state import Receipt
+from radixledger.cache.state import Receipt, State
 from radixledger.journal.units import BoundaryId, NodeId, Pages, RequestId
 
 TEXT_BYTES_MAX = 1 << 16
@@ -54,6 +55,26 @@ def octets(value: bytes, name: str) -> bytes:
     if type(value) is not bytes:
         raise TypeError(f"{name}: bytes are needed, not {type(value).__name__}")
     return value
+
+
+def key_given(state: State, value: bytes) -> bytes:
+    """A key of this rank's kind. A bigram key is recognised by its pairs, which follow from each other (B65, R271)."""
+    if type(value) is not bytes:
+        raise TypeError(f"key: bytes are needed, not {type(value).__name__}")
+    if state.lookahead and value:
+        _check_pairs(value)
+    return value
+
+
+def _check_pairs(key: bytes) -> None:
+    if len(key) % 8:
+        raise ValueError(f"key: {len(key)} bytes are no whole pairs of tokens; `key_of` makes keys of tokens")
+    broken = broken_pair(key)
+    if broken >= 0:
+        raise ValueError(
+            f"key: pair {broken} does not begin with the token that pair {broken - 1} ends with, so this is no bigram "
+            f"key; `key_of` makes keys of tokens"
+        )
 
 
 def name_space(value: bytes) -> bytes:

@@ -3,9 +3,11 @@
 Rule: a bad value is refused here, with its name and what would do, before a pool or a tree is made (R14, R56, R57).
 """
 
+from radixledger.cache.keys import KEY_MODES
 from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.cache.window import FORMULAS
-from radixledger.journal.events import Opened
+from radixledger.journal.events import Config, Opened
+from radixledger.journal.redact import HASH_BYTES
 
 MAX_PAGES = (1 << 31) - 1
 """Page ids travel as int32 (B141)."""
@@ -22,8 +24,8 @@ class BadConfig(ValueError):
         self.field = field
 
 
-def checked(opened: Opened) -> Opened:
-    """`opened` itself; raises BadConfig for the first value that is out of bounds."""
+def checked(opened: Opened, *also_strides: int) -> Opened:
+    """`opened` itself; raises BadConfig for the first value that is out of bounds. also_strides: of keys that are hashes."""
     config = opened.config
     for field, value in (
         ("page_size", config.page_size),
@@ -48,14 +50,25 @@ def checked(opened: Opened) -> Opened:
         ("route", opened.route, tuple(TRAITS)),
         ("formula", config.formula, FORMULAS),
         ("tombstone_leaf", config.tombstone_leaf, ("veto", "materialise")),
-        ("key_mode", config.key_mode, ("raw",)),
         ("swa_victims", config.swa_victims, ("lru",)),
     ):
         if name not in known:
             raise BadConfig(field, f"{name!r} is not one of {', '.join(known)}")
     if not 0 <= opened.rank < opened.ranks:
         raise BadConfig("rank", f"{opened.rank} is not one of {opened.ranks} ranks")
+    if opened.stride not in (key_stride(config), *also_strides):
+        raise BadConfig(
+            "stride",
+            f"{opened.stride} bytes; a page of {config.page_size} {config.key_mode} key units has {key_stride(config)}",
+        )
     return opened
+
+
+def key_stride(config: Config) -> int:
+    """Bytes of key per page, before anything is hashed; raises BadConfig for a key mode that there is not."""
+    if config.key_mode not in KEY_MODES:
+        raise BadConfig("key_mode", f"{config.key_mode!r} is not one of {', '.join(KEY_MODES)}")
+    return KEY_MODES[config.key_mode].unit_bytes * config.page_size
 
 
 def _check_window(opened: Opened) -> None:
@@ -78,7 +91,7 @@ def bounded(opened: Opened) -> Opened:
 
     For journals and images that nobody vouches for: the books take 28 bytes a page, a row 100, a position in it 8.
     """
-    config = checked(opened).config
+    config = checked(opened, HASH_BYTES).config
     pages, row = config.full_pages + config.swa_pages, 100 + 8 * config.context_pages
     if 28 * pages + row * config.rows > MAX_STATE_BYTES:
         raise BadConfig(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from radixledger.cache import decide_pages
+from radixledger.cache import decide_pages, window
 from radixledger.cache.decide_eviction import check_quiet
 from radixledger.cache.decide_growth import live_request, refuse_in_flight
 from radixledger.cache.decide_locks import check_receipt, locked_by, released
@@ -177,7 +177,7 @@ def _cut(state: State, live: Request, account: int, full: Pages) -> Bound:
     rows, row, page_size = state.rows, live.row, state.page_size
     mine = np.unique(pages_of(full)[state.full.holders(full) == account])
     held, protected = pages_for(int(rows.length[row]), page_size), int(rows.protected[row])
-    length = (held - mine.size) * page_size
+    length = TokenCount((held - mine.size) * page_size)
     tail = rows.full_table[row, held - mine.size : held]
     if not np.array_equal(np.sort(tail), mine):
         raise Refusal(
@@ -185,13 +185,14 @@ def _cut(state: State, live: Request, account: int, full: Pages) -> Bound:
             request=live.id,
             pages=Pages(mine.astype("<i4").tobytes()),
         )
-    cursor, window_start = int(rows.cursor[row]), length - state.config.window_tokens
+    cursor, stop = int(rows.cursor[row]), window.key_length(length, state.lookahead)
+    window_start = window.insert_stop(stop, page_size) - state.config.window_tokens
     if length > protected and window_start < cursor and protected < cursor:
         raise Refusal(
             f"{live.rid!r} could not go on from token {length}: its SWA is given back below {cursor}",
             request=live.id,
         )
-    return Bound(live.id, NO_PAGES, NO_PAGES, TokenCount(length), NO_PAGES, TokenCount(length))
+    return Bound(live.id, NO_PAGES, NO_PAGES, length, NO_PAGES, length)
 
 
 def translate(state: State, full: Pages) -> Decision[Pages]:

@@ -116,8 +116,9 @@ def rows_of(state: State, requests: NDArray[np.int64]) -> NDArray[np.int64]:
 def reclaim(state: State, request: int, pre: int, in_flight: int = 0) -> Decision[TokenCount]:
     """Give back a request's SWA below its frontier; returns the new cursor (R127, R129-R132).
 
-    pre: sequence length - 1 on decode, key length - 1 before an insert (R258). in_flight: tokens that batches on
-    the device may still read below `pre` (R151, A28).
+    pre: sequence length - 1 on decode; `reclaim_for` is for inserts. Never more than the length of the key of what is
+    computed, which in bigram mode is one less than the tokens (R259). in_flight: tokens that batches on the device may
+    still read below `pre` (R151, A28).
     """
     live = live_request(state, request)
     length = int(state.rows.length[live.row])
@@ -128,6 +129,24 @@ def reclaim(state: State, request: int, pre: int, in_flight: int = 0) -> Decisio
         )
     yield from _reclaim(state, live, pre, in_flight)
     return TokenCount(int(state.rows.cursor[live.row]))
+
+
+def reclaim_for(state: State, request: int, key: bytes) -> Decision[TokenCount]:
+    """`reclaim` before `key` is inserted, at its length - 1: counted off the key itself, so in its units (R256, R258)."""
+    live = live_request(state, request)
+    units, computed = key_units(state, key), state.key_length(live.row)
+    if units > computed:
+        raise Refusal(
+            f"a key of {units} units was given for request {request}, whose tokens make {computed} (R271)",
+            request=live.id,
+        )
+    yield from _reclaim(state, live, units - 1, 0)
+    return TokenCount(int(state.rows.cursor[live.row]))
+
+
+def key_units(state: State, key: bytes) -> KeyLen:
+    """The length of a key in its own units: tokens, or pairs."""
+    return KeyLen(len(key) * state.page_size // state.stride)
 
 
 def reclaim_batch(state: State, requests: NDArray[np.int64], in_flight: int = 0) -> Decision[None]:
@@ -143,9 +162,11 @@ def reclaim_batch(state: State, requests: NDArray[np.int64], in_flight: int = 0)
 
 def _reclaim(state: State, request: Request, pre: int, in_flight: int) -> Decision[None]:
     rows, row, config = state.rows, request.row, state.config
+    if not config.free_out_of_window:
+        return
     cursor = int(rows.cursor[row])
     old = max(cursor, int(rows.protected[row]))
-    pre = min(pre, _oldest_in_flight(state, request.id, pre)) - in_flight
+    pre = min(pre, state.key_length(row), _oldest_in_flight(state, request.id, pre)) - in_flight
     new = window.frontier(
         old, pre, window_tokens=config.window_tokens, page_size=config.page_size, formula=config.formula
     )

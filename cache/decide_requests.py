@@ -23,8 +23,6 @@ from radixledger.journal.units import ROOT, Pages, RequestId, TokenCount
 
 _ADMIT = cause(Operation.ADMIT)
 
-_NO_LIMIT = 1 << 60
-
 
 class Admission(NamedTuple):
     """An admitted request: its number, its row, and the prefix of its prompt that needs no computing."""
@@ -75,9 +73,10 @@ def _refuse_what_never_fits(state: State, rid: str, prompt: int) -> None:
 def _brought(state: State, request: Request, count: int, operation: Operation) -> Slice:
     """What a request brings to an insert of `count` pages."""
     rows, row, page_size = state.rows, request.row, state.page_size
-    if count * page_size > int(rows.length[row]):
+    if count * page_size > state.key_length(row):
         raise Refusal(
-            f"a key of {count} pages was given for request {request.id}, which has {rows.length[row]} tokens",
+            f"a key of {count} pages was given for request {request.id}, whose {rows.length[row]} tokens make a "
+            f"{state.config.key_mode} key of {state.key_length(row)} units",
             request=request.id,
         )
     return Slice(
@@ -96,8 +95,9 @@ def cache_unfinished(
 ) -> Decision[TokenCount]:
     """Give the tree the whole pages of what is computed so far, and go on from there; returns the protected length.
 
-    `key` may be the key of the whole prompt, of which `tokens` are computed; without `tokens` all of it is. Where there
-    is no tree it is not read: the request keeps its pages (R150).
+    `key` may be the key of the whole prompt, of which `tokens` are computed; without `tokens` all of it is. What is
+    cached ends where the key of those tokens does, in whole pages (R257). Where there is no tree the key is not read: the
+    request keeps its pages (R150).
 
     The row then names the tree's pages where they differ (R149). The new path is locked before the old one is
     released, so the window never stands open (R139).
@@ -107,7 +107,9 @@ def cache_unfinished(
     if not state.traits.tree:
         return TokenCount(0)
     rows, row, page_size = state.rows, live.row, state.page_size
-    count = min(len(key) // state.stride, _NO_LIMIT if tokens is None else tokens // page_size)
+    count = len(key) // state.stride
+    if tokens is not None:
+        count = min(count, window.key_length(TokenCount(tokens), state.lookahead) // page_size)
     prev = int(rows.protected[row]) // page_size
     for component in state.components:
         count = component.cap(state, live, count, Operation.UNFINISHED)

@@ -208,8 +208,5 @@ def _show_window(state: State, row: int, stop: int) -> None:
 
 
 def _move_cursor(state: State, row: int, cursor: int) -> None:
-    config, rows = state.config, state.rows
-    rows.cursor[row] = cursor
-    rows.reclaim_at[row] = window.next_reclaim(
-        cursor, window_tokens=config.window_tokens, page_size=config.page_size, formula=config.formula
-    )
+    state.rows.cursor[row] = cursor
+    state.rows.reclaim_at[row] = state.reclaim_due(cursor)

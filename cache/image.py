@@ -18,7 +18,7 @@ from radixledger.cache.digest import book_sum, mapping_sum
 from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.state import Node, Receipt, Request, Running, State
 from radixledger.cache.tree import child_key, node_value, offer_leaf, offer_window, place_sum
-from radixledger.cache.window import next_reclaim, pages_for
+from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import Kind
 from radixledger.journal.codec import UNREADABLE
 from radixledger.journal.events import Opened
@@ -306,9 +306,7 @@ def _fill_row(state: State, found: RequestImage) -> None:
         raise BadImage(f"request {found.id} has {found.length} tokens and {len(found.full)} bytes of pages")
     rows.request[row], rows.length[row] = found.id, found.length
     rows.cursor[row], rows.protected[row] = found.cursor, found.protected
-    rows.reclaim_at[row] = next_reclaim(
-        found.cursor, window_tokens=config.window_tokens, page_size=config.page_size, formula=config.formula
-    )
+    rows.reclaim_at[row] = state.reclaim_due(found.cursor)
     rows.full_table[row, :held] = np.frombuffer(found.full, "<i4")
     rows.swa_table[row, :held] = np.frombuffer(found.swa, "<i4")
     rows.content[row] = place_sum(0, found.full) if held else 0

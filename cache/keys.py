@@ -1,14 +1,17 @@
 """Radix keys: one `bytes` object, of a fixed number of bytes per page.
 
-The tree knows nothing about keys but their stride: 4 bytes per token for raw keys (little-endian
-int32), 8 bytes per page where a journal holds hashes. Rule: tokens become int32 once, here at the
-door, and a namespace is never concatenated into them.
+The tree knows nothing about keys but their stride: 4 bytes per token for raw keys (little-endian int32), 8 per pair
+of neighbouring tokens for bigram keys, 8 bytes per page where a journal holds hashes. Rule: tokens become int32 once,
+here at the door, and a namespace is never concatenated into them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from radixledger.journal.units import TokenCount
 
 TOKEN_BYTES = 4
 
@@ -20,6 +23,48 @@ def raw_key(tokens: Tokens) -> bytes:
 
     Raises OverflowError for ids outside int32, ValueError for anything but a flat sequence.
     """
+    return _int32(tokens).tobytes()
+
+
+def bigram_key(tokens: Tokens) -> bytes:
+    """The key of a token sequence in pairs: unit i is (t[i], t[i + 1]), 8 bytes; `max(L - 1, 0)` units (R257).
+
+    A draft model's KV of a token depends on the token behind it, so that token is part of what a page is known by.
+    Built as one array, whatever the length (B144). Raises as `raw_key`.
+    """
+    array = _int32(tokens)
+    pairs = np.empty((max(array.size - 1, 0), 2), "<i4")
+    pairs[:, 0], pairs[:, 1] = array[:-1], array[1:]
+    return pairs.tobytes()
+
+
+class KeyMode(NamedTuple):
+    """One way to make keys of tokens. lookahead: the tokens behind its own that a unit of the key says too."""
+
+    key_of: Callable[[Tokens], bytes]
+    unit_bytes: int
+    lookahead: TokenCount
+
+
+KEY_MODES = {
+    "raw": KeyMode(raw_key, TOKEN_BYTES, TokenCount(0)),
+    "bigram": KeyMode(bigram_key, 2 * TOKEN_BYTES, TokenCount(1)),
+}
+"""By what `Config.key_mode` says."""
+
+
+def broken_pair(key: bytes) -> int:
+    """The first pair of a bigram key that does not begin with the token that the pair before it ends with; -1: none.
+
+    Raises ValueError for bytes that are no whole pairs.
+    """
+    pairs: NDArray[np.int32] = np.frombuffer(key, "<i4").reshape(-1, 2)
+    broken = pairs[1:, 0] != pairs[:-1, 1]
+    return int(broken.argmax()) + 1 if broken.any() else -1
+
+
+def _int32(tokens: Tokens) -> NDArray[np.int32]:
+    """Tokens as little-endian int32 [n]."""
     if isinstance(tokens, np.ndarray):
         array = tokens
     else:
@@ -30,7 +75,7 @@ def raw_key(tokens: Tokens) -> bytes:
         if array.size and (int(array.min()) < -(1 << 31) or int(array.max()) >= 1 << 31):
             raise OverflowError(f"token ids reach from {array.min()} to {array.max()}; a key holds int32")
         array = array.astype("<i4")
-    return array.tobytes()
+    return array
 
 
 def namespace(

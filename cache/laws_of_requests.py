@@ -14,7 +14,7 @@ from radixledger.cache.evolve_requests import path_pages
 from radixledger.cache.law import Breach, law, packed, shown
 from radixledger.cache.laws_of_the_tree import path_up
 from radixledger.cache.state import Node, Request, State
-from radixledger.cache.window import next_reclaim, pages_for
+from radixledger.cache.window import NEVER, next_reclaim, pages_for
 from radixledger.journal.accounts import Pool
 from radixledger.journal.units import ROOT
 
@@ -84,15 +84,17 @@ def lengths_of_a_row_line_up(state: State) -> Iterator[Breach]:
 
 @law
 def a_reclaim_is_due_where_the_cursor_says(state: State) -> Iterator[Breach]:
-    """The length at which decode looks again follows from the cursor."""
+    """The length at which decode looks again follows from the cursor; where nothing is given back it never comes."""
     config, rows = state.config, state.rows
     for request in state.requests.values():
-        due = next_reclaim(
-            int(rows.cursor[request.row]),
-            window_tokens=config.window_tokens,
-            page_size=config.page_size,
-            formula=config.formula,
-        )
+        due = NEVER
+        if config.free_out_of_window:
+            due = next_reclaim(
+                int(rows.cursor[request.row]),
+                window_tokens=config.window_tokens,
+                page_size=config.page_size,
+                formula=config.formula,
+            )
         if due != rows.reclaim_at[request.row]:
             found = int(rows.reclaim_at[request.row])
             yield Breach(f"request {request.id}: due at {due}, noted {found}", expected=due, found=found)

@@ -4,6 +4,7 @@ Rule: a server counts slots over all ranks, a rank counts pages of its own; the 
 here and nowhere else.
 """
 
+from radixledger.cache.config import key_stride
 from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.cache.window import pages_for
 from radixledger.journal.events import Config, Opened
@@ -20,15 +21,16 @@ def opened_ranks(
     route: str = "unified",
     rows: int = 1,
     max_context_len: int = 1,
+    key_mode: str = "raw",
     run: str = "",
     redaction: str = "hashed",
 ) -> list[Opened]:
     """One `Opened` per rank of `dp_size`, for pools of `size` and `size_swa` slots over all ranks together.
 
     route: the rules that the ranks follow, see `routes`; where it has no window, `size_swa` and `sliding_window_size` are
-    0. rows, max_context_len: as `ReqToTokenPool` has them. redaction: `hashed`, or `plain` for owners who want token ids
-    in their journals. Journals that are opened with these events can be handed to an allocator (`allocator`). Raises
-    ValueError for sizes that make no page.
+    0. rows, max_context_len: as `ReqToTokenPool` has them. key_mode: `bigram` for caches that are built with `is_eagle`.
+    redaction: `hashed`, or `plain` for owners who want token ids in their journals. Journals that are opened with these
+    events can be handed to an allocator (`allocator`). Raises ValueError for sizes that make no page.
     """
     for name, value in (("page_size", page_size), ("dp_size", dp_size)):
         if value < 1:
@@ -46,6 +48,7 @@ def opened_ranks(
         window_tokens=sliding_window_size,
         rows=1 << (rows - 1).bit_length(),
         context_pages=pages_for(max_context_len, page_size),
+        key_mode=key_mode,
     )
     return [
         Opened(
@@ -56,7 +59,7 @@ def opened_ranks(
             route=route,
             config=config,
             window_need=TokenCount(sliding_window_size),
-            stride=4 * page_size,
+            stride=key_stride(config),
             redaction=redaction,
         )
         for rank in range(dp_size)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from radixledger.cache import decide_growth, decide_locks, decide_pages, decide_requests
 from radixledger.cache.arguments import (
+    key_given,
     name_space,
     number,
-    octets,
     packed,
     receipt_given,
     request_numbers,
@@ -21,6 +21,7 @@ from radixledger.cache.arguments import (
 )
 from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_requests import Admission
+from radixledger.cache.keys import KEY_MODES, Tokens
 from radixledger.cache.match import Hit, hit_of
 from radixledger.cache.shell import Shell
 from radixledger.cache.slices import Inserted, Slice
@@ -44,8 +45,12 @@ class RankCache(Shell):
 
     def peek(self, key: bytes, namespace: bytes = b"", *, full_only: bool = False) -> Hit:
         """What a match would give; nothing is split, no recency moves (A19)."""
-        found = self.route.tree.look(self.state, key, namespace, full_only=full_only)
+        found = self.route.tree.look(self.state, key_given(self.state, key), namespace, full_only=full_only)
         return hit_of(found, found.node, self.state.page_size)
+
+    def key_of(self, tokens: Tokens) -> bytes:
+        """The key of a token sequence, as this rank's tree knows it; the one way to make keys (B65)."""
+        return KEY_MODES[self.state.config.key_mode].key_of(tokens)
 
     def translate(self, full: Pages, *, require_mapped: bool = True) -> Pages:
         """The SWA pages of FULL pages (R34-R37)."""
@@ -66,7 +71,7 @@ class RankCache(Shell):
         return self._run(
             self.route.tree.match(
                 self.state,
-                octets(key, "key"),
+                key_given(self.state, key),
                 name_space(namespace),
                 rid=text(rid, "rid"),
                 full_only=full_only,
@@ -78,7 +83,7 @@ class RankCache(Shell):
         """Give the tree the pages of a key (R83-R97)."""
         return self._run(
             self.route.tree.insert(
-                self.state, octets(key, "key"), name_space(namespace), slice_given(brought)
+                self.state, key_given(self.state, key), name_space(namespace), slice_given(brought)
             )
         )
 
@@ -107,7 +112,7 @@ class RankCache(Shell):
         """Match a prompt, take a row, lock its prefix."""
         return self._run(
             decide_requests.admit(
-                self.state, text(rid, "rid"), octets(key, "key"), number(prompt, "prompt"),
+                self.state, text(rid, "rid"), key_given(self.state, key), number(prompt, "prompt"),
                 name_space(namespace), force_miss=force_miss,
             )
         )  # fmt: skip
@@ -128,6 +133,11 @@ class RankCache(Shell):
             )
         )
 
+    def reclaim_for(self, request: int, key: bytes) -> TokenCount:
+        """`reclaim` before `key` is cached, which is then handed on as it is (R264); returns the cursor."""
+        request, key = number(request, "request"), key_given(self.state, key)
+        return self._run(decide_growth.reclaim_for(self.state, request, key))
+
     def reclaim_batch(self, requests: NDArray[np.int64], in_flight: int = 0) -> None:
         """`reclaim` for a decode batch; nothing is written unless a request crossed a page."""
         rows, requests, in_flight = self.state.rows, request_numbers(requests), number(in_flight, "in_flight")
@@ -139,14 +149,14 @@ class RankCache(Shell):
 
     def cache_unfinished(self, request: int, key: bytes, tokens: int | None = None) -> TokenCount:
         """Give the tree what a running request has computed, `tokens` of `key` or all; returns its protected length."""
-        request, key = number(request, "request"), octets(key, "key")
+        request, key = number(request, "request"), key_given(self.state, key)
         if tokens is not None:
             tokens = number(tokens, "tokens")
         return self._run(decide_requests.cache_unfinished(self.state, request, key, tokens))
 
     def finish(self, request: int, key: bytes | None) -> TokenCount:
         """End a request well and cache `key` (None: nothing); returns the cached length."""
-        request, key = number(request, "request"), None if key is None else octets(key, "key")
+        request, key = number(request, "request"), None if key is None else key_given(self.state, key)
         return self._run(decide_requests.finish(self.state, request, key))
 
     def retract(self, request: int) -> None:

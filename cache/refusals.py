@@ -42,6 +42,7 @@ _ASKED = {
     "write": Operation.BIND,
     "lock": Operation.LOCK,
     "unlock": Operation.UNLOCK,
+    "reclaim_for": Operation.RECLAIM,
     "open_group": Operation.GROUP,
     "flush_group": Operation.GROUP,
     "flush": Operation.FLUSH,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from radixledger.cache import window
+from radixledger.cache.keys import KEY_MODES
 from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.cache.weights import ROW_LANE, lane, node_weight
@@ -22,10 +23,12 @@ from radixledger.journal.units import (
     TO_ROOT,
     UNBOUND,
     BoundaryId,
+    KeyLen,
     NodeId,
     Pages,
     RequestId,
     Seq,
+    TokenCount,
 )
 
 if TYPE_CHECKING:
@@ -182,6 +185,7 @@ class State:
         self.traits = TRAITS.get(opened.route, UNKNOWN)
         self.page_size = config.page_size
         self.stride = opened.stride
+        self.lookahead = KEY_MODES[config.key_mode].lookahead
         self.windowed = config.swa_pages > 0
         """Whether there is SWA beside FULL; without it no page is mapped and no node is a tombstone."""
         self.tail_pages: int = window.window_pages(opened.window_need, config.page_size)
@@ -224,6 +228,19 @@ class State:
     def swa_evictable(self) -> int:
         """SWA pages of the tree that no lock holds."""
         return self.swa.held[Kind.TREE] - self.swa_protected
+
+    def key_length(self, row: int) -> KeyLen:
+        """The units of the key of all that a row has computed (R257)."""
+        return window.key_length(TokenCount(int(self.rows.length[row])), self.lookahead)
+
+    def reclaim_due(self, cursor: int) -> int:
+        """The length at which a row whose SWA is given back below `cursor` has more to give."""
+        config = self.config
+        if not config.free_out_of_window:
+            return window.NEVER
+        return window.next_reclaim(
+            cursor, window_tokens=config.window_tokens, page_size=config.page_size, formula=config.formula
+        )
 
     def row_of(self, request: int) -> int:
         """A request's row in the page tables."""

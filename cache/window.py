@@ -31,6 +31,11 @@ def window_pages(window_tokens: int, page_size: int) -> PageCount:
     return pages_for(window_tokens, page_size)
 
 
+def key_length(tokens: TokenCount, lookahead: TokenCount) -> KeyLen:
+    """`K`: the units of a key over so many tokens; raw keys look no token ahead, bigram keys one (R257)."""
+    return KeyLen(max(tokens - lookahead, 0))
+
+
 def insert_stop(key_len: KeyLen, page_size: int) -> KeyLen:
     """`B = floorP(K)`: where an insert of a key of this length ends (R257)."""
     return KeyLen(floor_page(max(key_len, 0), page_size))

@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -83,8 +84,16 @@ WINDOW_SETTINGS = {
     "page 256, window 700, tight, materialise, going on": Setting(
         Shape(256, 700, 34, 28, formula="tight", leaf="materialise"), strict=False
     ),
+    "page 1, window 3, pairs, tight": Setting(Shape(1, 3, 36, 22, row_pages=14, formula="tight", ahead=1)),
+    "page 4, window 5, pairs": Setting(Shape(4, 5, 30, 20, ahead=1)),
+    "page 4, window 7, pairs, tight, materialise": Setting(
+        Shape(4, 7, 30, 20, formula="tight", leaf="materialise", ahead=1)
+    ),
+    "page 128, window 200, pairs, two ranks": Setting(Shape(128, 200, 26, 18, ahead=1), ranks=2),
+    "page 4, window 5, nothing given back": Setting(Shape(4, 5, 30, 24, frees=False)),
+    "page 16, window 16, pairs, nothing given back": Setting(Shape(16, 16, 26, 18, ahead=1, frees=False)),
 }
-"""W < P, W = P, W > P; W mod P neither 0 nor P - 1 in five of them (R274); pools of a few rows."""
+"""W < P, W = P, W > P; W mod P neither 0 nor P - 1 in half of them (R274); pools of a few rows; keys of both modes."""
 
 RADIX_SETTINGS = {
     "radix, page 1": Setting(Shape(1, 0, 30, 0, row_pages=16, route="radix")),
@@ -125,10 +134,12 @@ def opened(shape: Shape, rank: int = 0, ranks: int = 1) -> Opened:
         shape.row_pages,
         shape.formula,
         shape.leaf,
+        "bigram" if shape.ahead else "raw",
+        free_out_of_window=shape.frees,
     )
     return Opened(
         run="machine", rank=Rank(rank), ranks=ranks, epoch=1, route=shape.route, config=config,
-        window_need=TokenCount(shape.window), stride=4 * shape.page, redaction="plain",
+        window_need=TokenCount(shape.window), stride=4 * (1 + shape.ahead) * shape.page, redaction="plain",
     )  # fmt: skip
 
 
@@ -156,9 +167,24 @@ class Player:
         return self.sides.model.shape
 
     def key(self, letters: str, tokens: int | None = None) -> bytes:
-        """The raw key of these pages, or of its first so many tokens."""
+        """The key of these pages, or of their first so many tokens."""
+        said = self.tokens(letters, tokens)
+        return paired(said) if self.shape.ahead else said
+
+    def tokens(self, letters: str, tokens: int | None = None) -> bytes:
+        """The tokens of these pages, int32, or the first so many of them."""
         whole = b"".join(self.content[letter] for letter in letters)
         return whole if tokens is None else whole[: 4 * tokens]
+
+    def known(self, letters: str, tokens: int | None = None) -> tuple[str, ...]:
+        """What the whole pages of that key say, one name a page; a page of pairs says how the next page begins."""
+        tokens = len(letters) * self.shape.page if tokens is None else tokens
+        count = min(self.shape.units(tokens) // self.shape.page, len(letters) - self.shape.ahead)
+        return tuple(self.name(letters[at : at + 1 + self.shape.ahead]) for at in range(count))
+
+    def name(self, letters: str) -> str:
+        """The name of a page by its letter and, where keys are pairs, by the first token of the letter behind it."""
+        return letters[:1] + "".join(chr(self.content[letter][0]) for letter in letters[1:])
 
     def play(self, script: str, act: Callable[[], T], imagine: Callable[[T | None], object]) -> T | None:
         """Run one command on all three witnesses; the script so far is told with any failure."""
@@ -172,6 +198,11 @@ class Player:
     def events(self, begun: int) -> list[AnyEvent]:
         """What was written since."""
         return self.sides.tape.events[begun:]
+
+
+def paired(key: bytes) -> bytes:
+    """The bigram key of the tokens of a raw key, written down pair by pair."""
+    return b"".join(key[at : at + 8] for at in range(0, len(key) - 4, 4))
 
 
 Command = Callable[[Player, Chance], None]
@@ -192,8 +223,12 @@ class Play:
             )
             for rank in range(ranks)
         ]
+        ahead = setting.shape.ahead
         for player in self.players:
-            player.sides.letters = {coded: letter for letter, coded in content.items()}
+            player.sides.letters = {
+                player.key("".join(each), page + ahead): player.name("".join(each))
+                for each in product(LETTERS, repeat=1 + ahead)
+            }
 
     def run(self, command: Command, chance: Chance) -> None:
         """One command on one of the ranks."""

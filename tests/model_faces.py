@@ -128,7 +128,8 @@ class FacesModel(RankModel):
         for number, pages in cuts.items():
             guest, page = self.guests[number], self.shape.page
             length = (len(guest.row) - len(pages)) * page
-            reads = range(max(0, length - self.shape.window) // page, len(guest.row) - len(pages))
+            stop = self.shape.units(length) // page * page
+            reads = range(max(0, stop - self.shape.window) // page, len(guest.row) - len(pages))
             gone = [at for at in reads if self.window_row(guest)[at] == 0]
             hole = set(guest.row[-len(pages) :]) != set(pages)
             reasons += ["refused"] * (hole or bool(gone and length > guest.protected))

@@ -14,7 +14,7 @@ from .model_tree import Prefix
 
 
 class RankModel(Model):
-    """A whole rank. `letters` are the contents of pages, from the start of a sequence."""
+    """A whole rank. `letters` are the contents of pages, from the start of a sequence; a content may say a token more."""
 
     def match(self, space: bytes, letters: Sequence[str], force_miss: bool = False) -> tuple[int, int]:
         """Pages of the usable prefix, and pages that FULL alone would give."""
@@ -95,13 +95,27 @@ class RankModel(Model):
         turn_if(["unknown_request"] * (request not in self.guests))
         guest = self.guests[request]
         turn_if(["refused"] * (in_flight < 0 or pre > guest.length))
-        pre = min([pre, *(step.starts[request] for step in self.steps.values() if request in step.starts)])
+        if not self.shape.frees:
+            return guest.cursor
+        pre = min(
+            [
+                pre,
+                self.shape.units(guest.length),
+                *(step.starts[request] for step in self.steps.values() if request in step.starts),
+            ]
+        )
         stop = self.shape.frontier(guest.cursor, pre - in_flight)
         gone = guest.row[guest.cursor // self.shape.page : stop // self.shape.page]
         self.give_up(gone, keep_full=True)
         self.swa_evicted += len(gone)
         guest.cursor = stop
         return stop
+
+    def reclaim_for(self, request: int, units: int) -> int:
+        """Before a key of so many units is cached."""
+        turn_if(["unknown_request"] * (request not in self.guests))
+        turn_if(["refused"] * (units > self.shape.units(self.guests[request].length)))
+        return self.reclaim(request, units - 1, 0)
 
     def judge_batch(self, requests: Sequence[int], wrong: bool = False) -> None:
         """Live requests, each named once, and whatever else may be wrong with a step."""
@@ -138,7 +152,7 @@ class RankModel(Model):
         if count * page <= guest.protected:
             return guest.protected
         without_window = released * page > guest.protected and count - released < self.shape.tail
-        turn_if(["refused"] * (count * page > guest.length or without_window))
+        turn_if(["refused"] * (count * page > self.shape.units(guest.length) or without_window))
         path = self._insert_own(request, guest, letters)
         assert len(path) == count + 1, "what runs on is in the tree as a whole"
         guest.row[:count] = [self.tree.places[path[: at + 2]].full for at in range(count)]
@@ -155,7 +169,7 @@ class RankModel(Model):
         page, count = self.shape.page, len(letters or ()) if self.shape.keeps else 0
         end, kept = guest.path, guest.protected // page
         if letters is not None and count > kept:
-            turn_if(["refused"] * (count * page > guest.length))
+            turn_if(["refused"] * (count * page > self.shape.units(guest.length)))
             end, kept = self._insert_own(request, guest, letters), count
         self._leave(request, kept)
         self.tree.touch(end)

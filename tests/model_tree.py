@@ -25,6 +25,10 @@ class Shape:
     formula: str = "rfc"
     leaf: str = "veto"
     route: str = "unified"
+    ahead: int = 0
+    """Tokens behind a page that its content says too: 1 where keys are pairs."""
+    frees: bool = True
+    """Whether requests give back what lies below their windows."""
 
     @property
     def keeps(self) -> bool:
@@ -39,6 +43,10 @@ class Shape:
     def pages(self, tokens: int) -> int:
         """Pages that so many tokens need."""
         return -(-tokens // self.page)
+
+    def units(self, tokens: int) -> int:
+        """How long the key of so many tokens is."""
+        return max(tokens - self.ahead, 0)
 
     def frontier(self, old: int, pre: int) -> int:
         """Below which position a request's window pages may go (R129-R132)."""

@@ -19,7 +19,7 @@ def seat(player: Player, chance: Chance) -> None:
         finish(player, chance)
     space, letters = one_of(chance, SPACES), stream(player, chance)
     prompt = chance.number(1, shape.row_pages * shape.page)
-    node: int = look_up(player, space, letters[: (prompt - 1) // shape.page])
+    node: int = look_up(player, space, letters, prompt - 1)
     receipt = lock_node(player, node)
     player.arrivals += 1
     rid, row = f"s{player.arrivals}", _free_row(player)

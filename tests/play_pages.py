@@ -34,7 +34,8 @@ def any_key(player: Player, chance: Chance) -> tuple[bytes, str]:
     space, letters = one_of(chance, SPACES), ""
     if places and not rarely(chance, 10):
         space, *path = one_of(chance, places)  # type: ignore[assignment]
-        letters = "".join(map(str, path))
+        letters = "".join(str(name)[0] for name in path)
+        letters += str(path[-1])[1:] if path else ""
     more = "".join(LETTERS[chance.number(0, len(LETTERS) - 1)] for _ in range(chance.number(0, 3)))
     return space, letters + more
 
@@ -45,30 +46,31 @@ def any_key(player: Player, chance: Chance) -> tuple[bytes, str]:
 def match(player: Player, chance: Chance) -> None:
     """Keys end within a page too; rarely the answer is forced to be nothing."""
     space, letters = any_key(player, chance)
-    look_up(player, space, letters, chance.number(0, player.shape.page - 1), force_miss=rarely(chance, 5))
+    tokens = len(letters) * player.shape.page + chance.number(0, player.shape.page - 1)
+    look_up(player, space, letters + "b", tokens, force_miss=rarely(chance, 5))
 
 
-def look_up(player: Player, space: bytes, letters: str, more: int = 0, *, force_miss: bool = False) -> NodeId:
-    """Match a key of these pages and `more` tokens; `peek` first says the same and moves nothing."""
+def look_up(player: Player, space: bytes, letters: str, tokens: int, *, force_miss: bool = False) -> NodeId:
+    """Match a key of the first tokens of these pages; `peek` first says the same and moves nothing."""
     sides, page = player.sides, player.shape.page
-    key = player.key(letters) + bytes(4 * more)
+    key, known = player.key(letters, tokens), player.known(letters, tokens)
     seen = sides.live.peek(key, space)
 
     def imagine(hit: Hit | None) -> None:
-        path = (space, *letters)
+        path = (space, *known)
         depth = sides.model.tree.depth(path)
         inside = sides.model.tree.inside(path[: depth + 1])
-        tokens = [pages * page for pages in sides.model.match(space, letters, force_miss)]
+        right = [pages * page for pages in sides.model.match(space, known, force_miss)]
         assert hit is not None
-        assert [hit.tokens, hit.full_tokens] == tokens
+        assert [hit.tokens, hit.full_tokens] == right
         end = sides.paths()[hit.node] if hit.node != ROOT else path[:1]
         assert end == path[: hit.tokens // page + 1]
         if not force_miss:
             assert (seen.tokens, seen.full_tokens) == (hit.tokens, hit.full_tokens)
-            assert hit.stop == why(hit, len(letters) * page, inside)
+            assert hit.stop == why(hit, len(known) * page, inside)
 
     found = player.play(
-        f"match {letters} in {space!r} force_miss {force_miss}",
+        f"match {tokens} tokens of {letters} in {space!r} force_miss {force_miss}",
         lambda: sides.live.match(key, space, force_miss=force_miss),
         imagine,
     )
@@ -91,11 +93,11 @@ def insert(player: Player, chance: Chance) -> None:
     space, letters = any_key(player, chance)
     own = sorted(some(chance, unbound(player), player.shape.row_pages), key=lambda page: page in mapping)
     prev = 0
-    path = (space, *letters)
+    path = (space, *player.known(letters))
     if rarely(chance, 25):
         prev = chance.number(0, sides.model.tree.depth(path))
     pages = [sides.model.tree.places[path[: at + 2]].full for at in range(prev)] + own
-    letters = (letters + "ab" * len(pages))[: max(len(pages), 1)]
+    letters = (letters + "ab" * (len(pages) + 1))[: max(len(pages), 1) + player.shape.ahead]
     gone = sum(page not in mapping for page in own) if player.shape.window else 0
     released = prev + gone + chance.number(0, 2) * rarely(chance, 30)
     giver = NOBODYS
@@ -110,7 +112,7 @@ def insert(player: Player, chance: Chance) -> None:
         letters = letters[:-1] if fault == 6 else letters
 
     def imagine(result: Inserted | None) -> None:
-        end, had = sides.model.insert(space, letters, pages, prev, released, giver)
+        end, had = sides.model.insert(space, player.known(letters), pages, prev, released, giver)
         assert result is not None
         assert result.prefix == had
         assert sides.paths().get(result.node.id, end[:1]) == end

@@ -71,7 +71,7 @@ def admit(player: Player, chance: Chance) -> None:
         if result is None:
             sides.model.judge_admission(rid, prompt)
             return
-        known = letters[: told // shape.page]
+        known = player.known(letters, told)
         hit, full_hit = sides.model.admit(result.request, rid, space, known, prompt, force_miss)
         assert (result.hit.tokens, result.hit.full_tokens) == (hit * shape.page, full_hit * shape.page)
 
@@ -185,6 +185,24 @@ def reclaim(player: Player, chance: Chance) -> None:
     )
 
 
+def reclaim_for(player: Player, chance: Chance) -> None:
+    """Before something is cached, by the key that will be cached; rarely one that is longer than what is computed."""
+    sides = player.sides
+    request = pick(player, chance)
+    _, letters = player.streams.get(request, (b"", "aaaa"))
+    tokens = sides.model.guests[request].length if request in sides.model.guests else 9
+    if rarely(chance, 20):
+        tokens = chance.number(0, tokens + 2)
+    key = player.key(letters, tokens)
+    assert key == sides.live.key_of(np.frombuffer(player.tokens(letters, tokens), "<i4"))
+    units = len(key) // (4 * (1 + player.shape.ahead))
+    player.play(
+        f"reclaim {request} for a key of {units} units",
+        lambda: sides.live.reclaim_for(request, key),
+        lambda cursor: same(cursor, sides.model.reclaim_for(request, units)),
+    )
+
+
 def reclaim_batch(player: Player, chance: Chance) -> None:
     sides = player.sides
     requests = some(chance, list(sides.model.guests), 4)
@@ -212,7 +230,7 @@ def cache_unfinished(player: Player, chance: Chance) -> None:
     player.play(
         f"cache unfinished {request}: {tokens} of {length} tokens of {letters}, whole key {whole}",
         lambda: sides.live.cache_unfinished(request, key, tokens if whole else None),
-        lambda kept: same(kept, sides.model.cache_unfinished(request, letters[: tokens // page])),
+        lambda kept: same(kept, sides.model.cache_unfinished(request, player.known(letters, tokens))),
     )
 
 
@@ -226,7 +244,7 @@ def finish(player: Player, chance: Chance) -> None:
         less = chance.number(0, length)
         tokens = one_of(chance, (max(0, length - 1), None, length + 2 * page, less, less, length // 2))
     key = None if tokens is None else player.key(letters, tokens)
-    known = None if tokens is None else letters[: tokens // page]
+    known = None if tokens is None else player.known(letters, tokens)
     player.play(
         f"finish {request}: {tokens} of {length} tokens of {letters}",
         lambda: sides.live.finish(request, key),
@@ -286,7 +304,7 @@ def drain(player: Player, chance: Chance) -> None:
 
 
 COMMANDS: dict[Command, int] = {
-    admit: 16, extend: 22, decode: 12, reclaim: 9, reclaim_batch: 6, cache_unfinished: 10, finish: 8, retract: 3, abort: 2,
+    admit: 16, extend: 22, decode: 12, reclaim: 9, reclaim_for: 2, reclaim_batch: 6, cache_unfinished: 10, finish: 8, retract: 3, abort: 2,
     step_began: 1, step_ended: 6, drain: 1,
 }  # fmt: skip
 """Each with its weight in a play by seed."""

@@ -189,7 +189,7 @@ class Witnesses:
         self.model = FacesModel(shape, strict)
         self.seen: Counter[str] = Counter()
         self.letters: dict[bytes, str] = {}
-        """What the machine calls the content of a page."""
+        """What the machine calls the content of a page, by the bytes of its key."""
 
     def command(self, act: Callable[[], T], imagine: Callable[[T | None], object]) -> T | None:
         """Run a command on the live rank, then let the model judge what came of it; None if it was refused.

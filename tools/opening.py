@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from radixledger import __version__
-from radixledger.cache.config import BadConfig, checked
+from radixledger.cache.config import BadConfig, checked, key_stride
 from radixledger.cache.rank import RankCache
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import load_or_create_key, spelled_out
@@ -97,7 +97,7 @@ def open_rank(
             route="unified",
             config=config,
             window_need=TokenCount(config.window_tokens),
-            stride=4 * config.page_size,
+            stride=key_stride(config),
             redaction=recording.tokens,
             code=code.code,
             dirty=code.dirty,

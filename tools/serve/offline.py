@@ -13,7 +13,7 @@ from typing import NamedTuple
 from jax.errors import JaxRuntimeError
 from msgspec import Struct
 
-from radixledger.cache.config import checked
+from radixledger.cache.config import checked, key_stride
 from radixledger.cache.sizing import swa_pages_for
 from radixledger.cache.window import pages_for
 from radixledger.journal.events import Config, Opened
@@ -143,7 +143,7 @@ def sizes_of(setup: Setup, spec: ModelSpec, lines: Sequence[Line]) -> Sizes:
         context_pages=pages_for(wide, page_size),
     )
     need = TokenCount(config.window_tokens)
-    checked(Opened("", Rank(0), setup.ranks, 0, "unified", config, need, 4 * page_size, "plain"))
+    checked(Opened("", Rank(0), setup.ranks, 0, "unified", config, need, key_stride(config), "plain"))
     return Sizes(config, limit)
 
 
