@@ -121,13 +121,16 @@ def test_the_model_shares_no_code_with_the_cache() -> None:
 
 
 def test_settings_cover_the_windows_that_formulas_get_wrong() -> None:
-    """R274, A26b: W below, at and above P; W mod P neither 0 nor P - 1; both formulas, both policies, both modes."""
+    """R269, R274, A26b: W below, at and above P; W mod P neither 0 nor P - 1; formulas, policies, key modes, page 1."""
     shapes = [setting.shape for setting in WINDOW_SETTINGS.values()]
     assert {shape.page for shape in shapes} >= {1, 4, 16, 128, 256}
     assert {(shape.window > shape.page) - (shape.window < shape.page) for shape in shapes} == {-1, 0, 1}
     odd = [shape for shape in shapes if shape.window > shape.page and shape.window % shape.page]
     assert {shape.formula for shape in odd if (shape.window + 1) % shape.page} == {"rfc", "tight"}
     assert {shape.leaf for shape in shapes} == {"veto", "materialise"}
+    assert {(shape.ahead, shape.frees) for shape in shapes} == {(0, True), (1, True), (0, False), (1, False)}
+    pairs = [shape for shape in odd if shape.ahead and (shape.window + 1) % shape.page]
+    assert {shape.page for shape in pairs} >= {4, 128}
     assert {(setting.ranks, setting.strict) for setting in WINDOW_SETTINGS.values()} >= {
         (1, True),
         (2, True),
