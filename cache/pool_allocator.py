@@ -59,10 +59,13 @@ class PoolAllocator:
         self.ranks = self._built(opened)
         self._begun = [rank.state.seq for rank in self.ranks]
 
-    def _opened(self, route: str, window: int, rows: int = 1, max_context_len: int = 1) -> list[Opened]:
+    def _opened(
+        self, route: str, window: int, rows: int = 1, max_context_len: int = 1, key_mode: str = "raw"
+    ) -> list[Opened]:
         return opened_ranks(
             self.size_full, self.size_swa, self.page_size, self.dp_size,
             route=route, sliding_window_size=window, rows=rows, max_context_len=max_context_len,
+            key_mode=key_mode,
         )  # fmt: skip
 
     def _check_pools(self, route: str) -> None:
@@ -102,6 +105,7 @@ class PoolAllocator:
         sliding_window_size: int,
         rows: int,
         max_context_len: int,
+        key_mode: str = "raw",
         keep_events: bool = False,
     ) -> None:
         """Learn what the cache that is built over this allocator knows; nothing may have been handed out yet.
@@ -112,7 +116,7 @@ class PoolAllocator:
         if [rank.state.seq for rank in self.ranks] != self._begun:
             raise Busy("slots were handed out before the cache was built over the allocator")
         self._check_pools(route)
-        opened = self._opened(route, sliding_window_size, rows, max_context_len)
+        opened = self._opened(route, sliding_window_size, rows, max_context_len, key_mode)
         if self._journals is not None:
             _check_settled(opened[0], self._journals[0].opened)
             opened = [journal.opened for journal in self._journals]
@@ -297,7 +301,7 @@ class PoolAllocator:
 def _check_settled(ours: Opened, told: Opened) -> None:
     if told.route != ours.route:
         raise BadConfig("route", f"the journal was opened for {told.route!r}, the cache is {ours.route!r}")
-    for field in ("window_tokens", "rows", "context_pages"):
+    for field in ("key_mode", "window_tokens", "rows", "context_pages"):
         value, theirs = getattr(ours.config, field), getattr(told.config, field)
-        if theirs != value if field == "window_tokens" else theirs < value:
+        if theirs != value if field in ("key_mode", "window_tokens") else theirs < value:
             raise BadConfig(field, f"the journal was opened with {theirs}, the cache needs {value}")

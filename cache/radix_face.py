@@ -15,7 +15,7 @@ from radixledger.cache.allocator import SWATokenToKVPoolAllocator
 from radixledger.cache.config import BadConfig
 from radixledger.cache.face_rank import FaceRank, as_slots, params_of, rank_of
 from radixledger.cache.invariants import broken_laws
-from radixledger.cache.keys import namespace, raw_key
+from radixledger.cache.keys import namespace
 from radixledger.cache.match import Hit
 from radixledger.cache.prefix_cache import (
     BasePrefixCache,
@@ -37,10 +37,10 @@ from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.slices import Slice
 from radixledger.cache.state import Receipt
 from radixledger.cache.tree_view import TreeNode, drawn
-from radixledger.cache.window import floor_page, pages_for
+from radixledger.cache.window import insert_stop, key_length, pages_for
 from radixledger.journal.accounts import Kind, request_account
 from radixledger.journal.causes import Operation
-from radixledger.journal.units import ROOT, TO_ROOT, UNBOUND, BoundaryId, NodeId, Pages, RequestId
+from radixledger.journal.units import ROOT, TO_ROOT, UNBOUND, BoundaryId, NodeId, Pages, RequestId, TokenCount
 
 
 class RadixFace(BasePrefixCache):
@@ -63,6 +63,7 @@ class RadixFace(BasePrefixCache):
         sliding_window_size: int,
         disable: bool,
         keep_events: bool,
+        key_mode: str = "raw",
     ) -> None:
         if page_size != token_to_kv_pool_allocator.page_size:
             theirs = token_to_kv_pool_allocator.page_size
@@ -72,6 +73,7 @@ class RadixFace(BasePrefixCache):
             sliding_window_size=sliding_window_size,
             rows=req_to_token_pool.size,
             max_context_len=req_to_token_pool.max_context_len,
+            key_mode=key_mode,
             keep_events=keep_events,
         )
         self.req_to_token_pool = req_to_token_pool
@@ -187,7 +189,7 @@ class RadixFace(BasePrefixCache):
         _check_computed(rank, req, number, tokens)
         if not self.disable:
             before = int(rank.state.rows.protected[rank.state.row_of(number)])
-            protected = int(rank.cache_unfinished(number, raw_key(req.fill_ids)))
+            protected = int(rank.cache_unfinished(number, rank.key_of(req.fill_ids)))
             self.req_to_token_pool.show(req, before, rank.row_slots(number, before, protected))
             req.cache_protected_len = req.last_matched_prefix_len = protected
             req.last_node = TreeNode(rank, rank.state.requests[number].node)
@@ -212,7 +214,7 @@ class RadixFace(BasePrefixCache):
         _check_computed(rank, req, number, committed)
         key = None
         if is_insert and not self.disable:
-            key = raw_key([*req.origin_input_ids, *req.output_ids][:committed])
+            key = rank.key_of([*req.origin_input_ids, *req.output_ids][:committed])
         _end(rank, number, key, ended or (Ended.FINISHED if is_insert else Ended.ABORTED))
         self.req_to_token_pool.forget(req)
         req.cache_lock_params = req.swa_uuid_for_lock = None
@@ -220,7 +222,8 @@ class RadixFace(BasePrefixCache):
     def evict_req_swa(self, req: Req, pre_len: int, dp_rank: int = 0, *, in_flight: int = 0) -> None:
         """Give back the request's own SWA below its window; `swa_evicted_seqlen` tells how far (R126-R132).
 
-        pre_len: tokens before the next one, sequence length - 1 on decode. in_flight: tokens below `pre_len` that
+        pre_len: tokens before the next one, sequence length - 1 on decode; where keys are pairs no more than committed - 1
+        counts, whatever is given (R259). in_flight: tokens below `pre_len` that
         batches on the device may still read (R151).
         """
         rank = rank_of(self.ranks, dp_rank)
@@ -228,6 +231,9 @@ class RadixFace(BasePrefixCache):
             raise ValueError(f"request {req.rid!r} is on rank {req.dp_rank}, dp_rank {dp_rank} was given")
         number = rank.number_of(req)
         if number is not None:
+            ahead = rank.state.lookahead
+            if ahead:
+                pre_len = min(pre_len, key_length(TokenCount(req.kv_committed_len), ahead))
             req.swa_evicted_seqlen = int(rank.reclaim(number, pre_len, in_flight))
 
     def _let_go(self, req: Req) -> None:
@@ -312,8 +318,9 @@ class RadixFace(BasePrefixCache):
     def _keyed(self, key: RadixKey) -> tuple[FaceRank, bytes]:
         """The rank of a key and its whole pages as bytes."""
         rank = rank_of(self.ranks, key.dp_rank)
-        whole = floor_page(len(key), self.page_size)
-        return rank, raw_key(key.token_ids[:whole])
+        ahead = rank.state.lookahead
+        whole = insert_stop(key_length(TokenCount(len(key)), ahead), self.page_size)
+        return rank, rank.key_of(key.token_ids[: whole + ahead])
 
     def _rank_of(self, req: Req) -> FaceRank:
         return rank_of(self.ranks, req.dp_rank)

@@ -59,9 +59,9 @@ class TreeNode:
 
     @property
     def key(self) -> RadixKey:
-        """The tokens of this node's edge; its namespace is the path's and not told."""
-        tokens = np.frombuffer(self._node().key, "<i4").astype(np.int32)
-        return RadixKey(tokens, None, self.dp_rank)
+        """The tokens of this node's edge, of pairs the first ones; its namespace is the path's and not told."""
+        tokens = np.frombuffer(self._node().key, "<i4")[:: 1 + self._rank.state.lookahead]
+        return RadixKey(tokens.astype(np.int32), None, self.dp_rank)
 
     @property
     def path_slots(self) -> Slots:

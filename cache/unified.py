@@ -16,6 +16,7 @@ class UnifiedRadixCache(RadixFace):
     """FULL and SWA in one tree per rank, over the ranks of an allocator and the rows of a pool.
 
     component_init_params names the window. disable: nothing is cached or matched, requests own all of their rows.
+    is_eagle: keys are pairs of tokens, served only if `lift_bigram` says that it is wanted although no gate accepts it.
     enable_kv_cache_events: `take_events` hands out what the ranks record. The shapes of device arrays, from
     kv_head_num to dtype, are the pool's business: they are taken and not looked at. Raises BadConfig, before anything is
     touched, for whatever is not served (R10, R11, R14, R56-R58).
@@ -33,6 +34,7 @@ class UnifiedRadixCache(RadixFace):
         recurrent_track_interval: int | None = None,
         component_init_params: CacheInitParams | None = None,
         *,
+        lift_bigram: bool = False,
         enable_kv_cache_events: bool = False,
         kv_head_num: int = 32,
         head_dim: int = 128,
@@ -46,6 +48,7 @@ class UnifiedRadixCache(RadixFace):
             token_to_kv_pool_allocator=token_to_kv_pool_allocator,
             page_size=page_size,
             is_eagle=is_eagle,
+            lift_bigram=lift_bigram,
             tree_components=tree_components,
             enable_recurrent_extra_buffer=enable_recurrent_extra_buffer,
             recurrent_track_interval=recurrent_track_interval,
@@ -58,6 +61,7 @@ class UnifiedRadixCache(RadixFace):
             sliding_window_size=window,
             disable=disable,
             keep_events=enable_kv_cache_events,
+            key_mode="bigram" if is_eagle else "raw",
         )
 
     def insert(self, params: InsertParams) -> InsertResult:

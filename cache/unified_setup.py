@@ -18,6 +18,7 @@ def checked_window(
     token_to_kv_pool_allocator: object,
     page_size: int,
     is_eagle: bool,
+    lift_bigram: bool,
     tree_components: Sequence[ComponentType],
     enable_recurrent_extra_buffer: bool,
     recurrent_track_interval: int | None,
@@ -26,8 +27,11 @@ def checked_window(
     if tuple(tree_components) != SERVED:
         names = ", ".join(ComponentType(component).name for component in tree_components)
         raise BadConfig("tree_components", f"({names}) is not served here; (FULL, SWA) is")
+    if is_eagle and not lift_bigram:
+        raise BadConfig(
+            "is_eagle", "is not served together with (FULL, SWA), unless lift_bigram is given too (R10, R267)"
+        )
     for field, asked in (
-        ("is_eagle", is_eagle),
         ("enable_recurrent_extra_buffer", enable_recurrent_extra_buffer),
         ("recurrent_track_interval", recurrent_track_interval is not None),
     ):

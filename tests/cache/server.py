@@ -118,11 +118,13 @@ class Server:
         strict: bool = True,
         events: bool = False,
         tombstone_leaf: str = "veto",
+        is_eagle: bool = False,
     ) -> None:
         self.page_size, self.window, self.dp_size = page_size, window, dp_size
         size, size_swa = full_pages * page_size * dp_size, swa_pages * page_size * dp_size
         opened = opened_ranks(
             size, size_swa, page_size, dp_size, sliding_window_size=window, rows=rows, max_context_len=context,
+            key_mode="bigram" if is_eagle else "raw",
         )  # fmt: skip
         opened = [
             replace(each, run="test", config=replace(each.config, tombstone_leaf=tombstone_leaf))
@@ -133,10 +135,10 @@ class Server:
         self.allocator = SWATokenToKVPoolAllocator(
             size, size_swa, None, page_size, dp_size, journals=self.journals, strict=strict
         )
-        params = CacheInitParams(self.pool, self.allocator, page_size, sliding_window_size=window)
+        params = CacheInitParams(self.pool, self.allocator, page_size, is_eagle, sliding_window_size=window)
         self.cache = UnifiedRadixCache(
-            self.pool, self.allocator, page_size, disable, tree_components=BOTH,
-            component_init_params=params, enable_kv_cache_events=events,
+            self.pool, self.allocator, page_size, disable, is_eagle, tree_components=BOTH,
+            component_init_params=params, lift_bigram=is_eagle, enable_kv_cache_events=events,
         )  # fmt: skip
         self._names = count(1)
 

@@ -82,6 +82,29 @@ def test_what_is_not_served_is_refused_before_anything_exists(field: str, value:
     assert bad.value.field == field
 
 
+@pytest.mark.parametrize("lift_bigram", [False, True])
+@pytest.mark.parametrize(
+    "components", [(SWA,), (ComponentType.RECURRENT,), (SWA, ComponentType.RECURRENT), (FULL, SWA)]
+)
+def test_pairs_are_served_over_full_and_windows_and_only_if_they_are_lifted(
+    components: tuple[ComponentType, ...], lift_bigram: bool
+) -> None:
+    """R10, R267, R270: windows alone and states alone are no tree; the rest is refused until it is asked for by name."""
+    ask = {"tree_components": components, "is_eagle": True, "told_is_eagle": True, "lift_bigram": lift_bigram}
+    if components == BOTH and lift_bigram:
+        assert built(**ask).ranks[0].state.config.key_mode == "bigram"
+        return
+    with pytest.raises(BadConfig) as bad:
+        built(**ask)
+    assert bad.value.field == ("is_eagle" if components == BOTH else "tree_components")
+    assert components != BOTH or "lift_bigram" in str(bad.value)
+
+
+def test_lifting_pairs_changes_nothing_where_there_are_none() -> None:
+    """R10, R24: the option is an answer to a question; without the question it is idle."""
+    assert built(lift_bigram=True).ranks[0].state.opened == built().ranks[0].state.opened
+
+
 def test_a_cache_and_its_journals_have_to_agree_on_the_window_before_anything_is_handed_out() -> None:
     """R58: a journal that was opened for another cache, or slots handed out too early, are refused."""
     opened = opened_ranks(64, 64, 4, 1, sliding_window_size=8, rows=4, max_context_len=64)
@@ -91,8 +114,14 @@ def test_a_cache_and_its_journals_have_to_agree_on_the_window_before_anything_is
     with pytest.raises(BadConfig) as bad:
         UnifiedRadixCache(pool, allocator, 4, tree_components=BOTH, component_init_params=params)
     assert bad.value.field == "window_tokens"
+    params.sliding_window_size, params.is_eagle = 8, True
+    with pytest.raises(BadConfig, match="key_mode: the journal was opened with raw, the cache needs bigram"):
+        UnifiedRadixCache(
+            pool, allocator, 4, is_eagle=True, lift_bigram=True, tree_components=BOTH,
+            component_init_params=params,
+        )  # fmt: skip
+    params.is_eagle = False
     assert allocator.alloc(4) is not None
-    params.sliding_window_size = 8
     with pytest.raises(Busy, match="before the cache"):
         UnifiedRadixCache(pool, allocator, 4, tree_components=BOTH, component_init_params=params)
     with pytest.raises(BadConfig, match="journal"):

@@ -5,18 +5,14 @@ Nothing here is sampled: W and P up to a few pages, lengths past several windows
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
 import pytest
 
 from radixledger.cache import window
-from radixledger.cache.rank import RankCache
 from radixledger.journal.events import Reclaimed
-from radixledger.journal.moves import pages_of
-from radixledger.journal.units import KeyLen, Pages
+from radixledger.journal.units import KeyLen, TokenCount
 
-from ..machine import opened
 from ..model_tree import Shape
-from ..witnesses import Tape
+from .sliding import Sliding
 
 PAGES = range(1, 9)
 WINDOWS = range(1, 26)
@@ -40,6 +36,13 @@ def published(old: int, pre: int, width: int, page: int) -> int:
 def key_length(tokens: int, mode: str) -> int:
     """Raw keys have an entry for a token, bigram keys one for a pair (R257)."""
     return tokens if mode == "raw" else max(tokens - 1, 0)
+
+
+def test_a_key_of_pairs_is_one_shorter_than_its_tokens() -> None:
+    """R257: and never shorter than nothing."""
+    for tokens in LENGTHS:
+        for ahead, mode in ((0, "raw"), (1, "bigram")):
+            assert window.key_length(TokenCount(tokens), TokenCount(ahead)) == key_length(tokens, mode)
 
 
 def insert_stop(tokens: int, mode: str, page: int) -> int:
@@ -208,26 +211,6 @@ def test_an_empty_bigram_key_leaves_the_frontier_where_it_is() -> None:
 # -- through a rank ------------------------------------------------------------------------------------------
 
 
-class Sliding:
-    """One request that grows, with `protected` tokens of it given to the tree."""
-
-    def __init__(self, shape: Shape, tokens: int, protected: int) -> None:
-        self.tape = Tape(opened(shape))
-        self.rank = RankCache(self.tape.opened, self.tape)
-        self.request = self.rank.admit("r", b"", 1).request
-        self.rank.extend(np.array([self.request], np.int64), np.array([tokens], np.int32))
-        if protected:
-            self.rank.cache_unfinished(self.request, b"a" * 4 * protected)
-
-    def row(self, first: int, stop: int) -> Pages:
-        state = self.rank.state
-        return Pages(state.rows.full_table[state.row_of(self.request), first:stop].tobytes())
-
-    def mapped(self, first: int, stop: int) -> list[bool]:
-        swa = self.rank.translate(self.row(first, stop), require_mapped=False)
-        return [page != 0 for page in pages_of(swa).tolist()]
-
-
 def test_the_numeric_anchor_holds_exactly() -> None:
     """R135, R127, R131: P 1, W 4, protected 4, `pre` 16 → boundary 11; `row[4:11]` unmapped, the rest as it was."""
     case = Sliding(Shape(page=1, window=4, full=20, swa=20, row_pages=20), tokens=17, protected=4)
@@ -252,27 +235,3 @@ def test_a_numeric_anchor_with_pages() -> None:
     case = Sliding(Shape(page=4, window=5, full=20, swa=20), tokens=27, protected=8)
     assert case.rank.reclaim(case.request, 26) == 16
     assert case.mapped(0, 7) == [True, True, False, False, True, True, True]
-
-
-@pytest.mark.parametrize("formula", window.FORMULAS)
-@pytest.mark.parametrize("mode", ["chunks", "decode"])
-def test_every_path_that_a_request_caches_ends_in_a_whole_window(formula: str, mode: str) -> None:
-    """R134, R259, R260: all P, W, L through a rank: reclaim with K - 1, cache, and a second request hits all of it."""
-    for page in (1, 2, 3, 4, 5):
-        for width in range(1, 13):
-            for tokens in range(1, 36):
-                pages = tokens // page + 2
-                case = Sliding(
-                    Shape(page, width, pages * 2, pages * 2, row_pages=40, formula=formula),
-                    tokens if mode == "chunks" else 1,
-                    protected=0,
-                )
-                if mode == "decode":
-                    one = np.array([case.request], np.int64)
-                    for _ in range(tokens - 1):
-                        case.rank.reclaim_batch(one)
-                        case.rank.decode(one)
-                case.rank.reclaim(case.request, tokens - 1)
-                stop = tokens // page * page
-                assert case.rank.cache_unfinished(case.request, b"a" * 4 * tokens) == stop
-                assert case.rank.peek(b"a" * 4 * tokens).tokens == stop
