@@ -111,7 +111,7 @@ def cache_unfinished(
     if tokens is not None:
         count = min(count, window.key_length(TokenCount(tokens), state.lookahead) // page_size)
     prev = int(rows.protected[row]) // page_size
-    for component in state.components:
+    for component in state.components if count > prev else ():
         count = component.cap(state, live, count, Operation.UNFINISHED)
     if count <= prev:
         return TokenCount(prev * page_size)

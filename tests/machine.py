@@ -100,6 +100,7 @@ RADIX_SETTINGS = {
     "radix, page 16, going on": Setting(Shape(16, 0, 22, 0, route="radix"), strict=False),
     "radix, page 128, two ranks": Setting(Shape(128, 0, 22, 0, route="radix"), ranks=2),
     "radix, page 256": Setting(Shape(256, 0, 20, 0, route="radix")),
+    "radix, page 4, pairs": Setting(Shape(4, 0, 22, 0, route="radix", ahead=1)),
 }
 """One pool and one tree: models without a window."""
 

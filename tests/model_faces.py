@@ -130,7 +130,7 @@ class FacesModel(RankModel):
             length = (len(guest.row) - len(pages)) * page
             stop = self.shape.units(length) // page * page
             reads = range(max(0, stop - self.shape.window) // page, len(guest.row) - len(pages))
-            gone = [at for at in reads if self.window_row(guest)[at] == 0]
+            gone = [at for at in reads if self.window_row(guest)[at] == 0] if self.shape.window else []
             hole = set(guest.row[-len(pages) :]) != set(pages)
             reasons += ["refused"] * (hole or bool(gone and length > guest.protected))
             reasons += ["busy"] * any(number in step.starts for step in self.steps.values())
