@@ -1,4 +1,4 @@
-"""A tree of SWA and FULL as a server of sglang-jax calls it, whatever its route: the calls, over the allocator's ranks.
+"""A prefix cache as a server of sglang-jax calls it, whatever its route: the calls, over the allocator's ranks.
 
 It decides nothing itself: which rules the trees follow is the route that the ranks were opened with. Rule: a request
 that the server caches, reclaims or ends is a request of its rank, so the journal tells its whole life; what the
@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator
 from radixledger.cache.config import BadConfig
 from radixledger.cache.face_rank import FaceRank, as_slots, params_of, rank_of
 from radixledger.cache.invariants import broken_laws
 from radixledger.cache.keys import namespace
 from radixledger.cache.match import Hit
+from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import (
     BasePrefixCache,
     ComponentType,
@@ -36,31 +36,32 @@ from radixledger.cache.refusals import LawBroken, Refusal
 from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.slices import Slice
 from radixledger.cache.state import Receipt
+from radixledger.cache.traits import TRAITS
 from radixledger.cache.tree_view import TreeNode, drawn
 from radixledger.cache.window import insert_stop, key_length, pages_for
 from radixledger.journal.accounts import Kind, request_account
 from radixledger.journal.causes import Operation
 from radixledger.journal.units import ROOT, TO_ROOT, UNBOUND, BoundaryId, NodeId, Pages, RequestId, TokenCount
 
+BOTH = (ComponentType.FULL, ComponentType.SWA)
+
 
 class RadixFace(BasePrefixCache):
     """The calls of a prefix cache, over the ranks of an allocator and the rows of a pool. Routes build it.
 
-    route: the rules of the trees. sliding_window_size: tokens. disable: nothing is cached or matched, requests own all
+    route: the rules of the trees. sliding_window_size: tokens, 0 where the route has no window. disable: nothing is cached or matched, requests own all
     of their rows. keep_events: `take_events` hands out what the ranks record. Raises BadConfig, before anything is
     touched, if allocator and cache do not agree (R14, R58).
     """
 
-    tree_components: tuple[ComponentType, ...] = (ComponentType.FULL, ComponentType.SWA)
-
     def __init__(
         self,
         req_to_token_pool: ReqToTokenPool,
-        token_to_kv_pool_allocator: SWATokenToKVPoolAllocator,
+        token_to_kv_pool_allocator: PoolAllocator,
         page_size: int,
         *,
         route: str,
-        sliding_window_size: int,
+        sliding_window_size: int | None,
         disable: bool,
         keep_events: bool,
         key_mode: str = "raw",
@@ -68,9 +69,13 @@ class RadixFace(BasePrefixCache):
         if page_size != token_to_kv_pool_allocator.page_size:
             theirs = token_to_kv_pool_allocator.page_size
             raise BadConfig("page_size", f"the allocator's is {theirs}, the cache's {page_size}")
+        if TRAITS[route].windowed and (sliding_window_size is None or sliding_window_size < 1):
+            raise BadConfig(
+                "sliding_window_size", f"{sliding_window_size}; SWA needs a positive window (R57)"
+            )
         token_to_kv_pool_allocator.settle(
             route=route,
-            sliding_window_size=sliding_window_size,
+            sliding_window_size=sliding_window_size or 0,
             rows=req_to_token_pool.size,
             max_context_len=req_to_token_pool.max_context_len,
             key_mode=key_mode,
@@ -79,9 +84,10 @@ class RadixFace(BasePrefixCache):
         self.req_to_token_pool = req_to_token_pool
         self.token_to_kv_pool_allocator = token_to_kv_pool_allocator
         self.page_size = page_size
-        self.route = route
+        self.route, self.traits = route, TRAITS[route]
+        self.tree_components = BOTH if self.traits.windowed else BOTH[:1]
         self.disable = disable
-        self.sliding_window_size = sliding_window_size
+        self.sliding_window_size = sliding_window_size or 0
         self.ranks = token_to_kv_pool_allocator.ranks
         req_to_token_pool.attach(self.ranks)
 
@@ -107,8 +113,9 @@ class RadixFace(BasePrefixCache):
     def _inserted(self, params: InsertParams) -> int:
         """Give the tree slots that were handed out to nobody in particular; how many tokens of the key it had.
 
-        Slots that it has already are freed here, those of the last, unfinished page stay the caller's. Raises Refusal
-        if slots are not the caller's to give, ValueError if they do not line up with the key.
+        Slots that it has already are freed here where there is SWA, and stay the caller's where there is none; those
+        of the last, unfinished page are the caller's always. Raises Refusal if slots are not the caller's to give,
+        ValueError if they do not line up with the key.
         """
         rank, key = self._keyed(params.key)
         count = len(key) // rank.state.stride
@@ -189,7 +196,8 @@ class RadixFace(BasePrefixCache):
         _check_computed(rank, req, number, tokens)
         if not self.disable:
             before = int(rank.state.rows.protected[rank.state.row_of(number)])
-            protected = int(rank.cache_unfinished(number, rank.key_of(req.fill_ids)))
+            key = rank.key_of(req.fill_ids) if self.traits.tree else b""
+            protected = int(rank.cache_unfinished(number, key))
             self.req_to_token_pool.show(req, before, rank.row_slots(number, before, protected))
             req.cache_protected_len = req.last_matched_prefix_len = protected
             req.last_node = TreeNode(rank, rank.state.requests[number].node)
@@ -213,7 +221,7 @@ class RadixFace(BasePrefixCache):
         self._check_receipt(rank, req, number)
         _check_computed(rank, req, number, committed)
         key = None
-        if is_insert and not self.disable:
+        if is_insert and self.traits.tree and not self.disable:
             key = rank.key_of([*req.origin_input_ids, *req.output_ids][:committed])
         _end(rank, number, key, ended or (Ended.FINISHED if is_insert else Ended.ABORTED))
         self.req_to_token_pool.forget(req)
@@ -223,9 +231,11 @@ class RadixFace(BasePrefixCache):
         """Give back the request's own SWA below its window; `swa_evicted_seqlen` tells how far (R126-R132).
 
         pre_len: tokens before the next one, sequence length - 1 on decode; where keys are pairs no more than committed - 1
-        counts, whatever is given (R259). in_flight: tokens below `pre_len` that
-        batches on the device may still read (R151).
+        counts, whatever is given (R259). in_flight: tokens below `pre_len` that batches on the device may still read
+        (R151). Raises NotImplementedError where there is no window (R126).
         """
+        if not self.traits.windowed:
+            super().evict_req_swa(req, pre_len, dp_rank)
         rank = rank_of(self.ranks, dp_rank)
         if req.dp_rank not in (None, dp_rank):
             raise ValueError(f"request {req.rid!r} is on rank {req.dp_rank}, dp_rank {dp_rank} was given")
@@ -254,8 +264,8 @@ class RadixFace(BasePrefixCache):
     # -- what a server asks ----------------------------------------------------------------------------------
 
     def supports_swa(self) -> bool:
-        """It owns a sliding window."""
-        return True
+        """Whether it owns a sliding window (R124)."""
+        return self.traits.windowed
 
     def full_evictable_size(self, dp_rank: int = 0) -> int:
         """FULL tokens of the tree that no lock holds."""
@@ -280,7 +290,12 @@ class RadixFace(BasePrefixCache):
         return full * self.page_size, sum(state.swa.held[Kind.TREE] for state in states) * self.page_size
 
     def ledger(self, dp_rank: int | None = None) -> list[dict[str, Any]]:
-        """The accounts of a rank in tokens, or of all ranks in order; reads only (R153-R157)."""
+        """The accounts of a rank in tokens, or of all ranks in order; reads only (R153-R157).
+
+        Raises NotImplementedError where there is no SWA: half of the numbers would be made up (R125).
+        """
+        if not self.traits.windowed:
+            return super().ledger(dp_rank)
         ranks = self.ranks if dp_rank is None else [rank_of(self.ranks, dp_rank)]
         rows = []
         for rank in ranks:

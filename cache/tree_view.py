@@ -72,14 +72,13 @@ class TreeNode:
     def component_data(self) -> dict[ComponentType, ComponentData]:
         """What the node has of each component, copies; the root is locked for ever (R70)."""
         node, page_size = self._node(), self._rank.state.page_size
-        swa = slots_of_pages(node.swa, page_size) if node.swa or node.parent is None else None
         root = int(node.parent is None)
-        return {
-            ComponentType.FULL: ComponentData(
-                slots_of_pages(node.full, page_size), root + sum(each.anchors for each in _below(node))
-            ),
-            ComponentType.SWA: ComponentData(swa, root + node.swa_locks),
-        }
+        locks = root + sum(each.anchors for each in _below(node))
+        found = {ComponentType.FULL: ComponentData(slots_of_pages(node.full, page_size), locks)}
+        if self._rank.state.windowed:
+            swa = slots_of_pages(node.swa, page_size) if node.swa or node.parent is None else None
+            found[ComponentType.SWA] = ComponentData(swa, root + node.swa_locks)
+        return found
 
     def _node(self) -> Node:
         node = self._rank.state.nodes.get(self.id)
@@ -106,10 +105,12 @@ def drawn(rank: FaceRank) -> str:
     while stack:
         node, depth = stack.pop()
         if node.parent is not None:
-            window = "live" if node.swa else "tombstone"
-            locks = f", FULL locked, {node.swa_locks} window locks" if node.holds else ""
+            window = (" live" if node.swa else " tombstone") if rank.state.windowed else ""
+            locks = ", FULL locked" if node.holds else ""
+            if node.holds and rank.state.windowed:
+                locks += f", {node.swa_locks} window locks"
             tokens = f"[{(node.end - node.pages) * page_size}, {node.end * page_size})"
-            lines.append(f"{'  ' * min(depth, 40)}node {node.id} {tokens} {window}{locks}")
+            lines.append(f"{'  ' * min(depth, 40)}node {node.id} {tokens}{window}{locks}")
         children = (node.children or {}).values()
         stack.extend((child, depth + 1) for child in sorted(children, key=lambda each: -each.id))
     return "\n".join(lines)

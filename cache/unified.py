@@ -1,11 +1,11 @@
-"""The unified radix cache as a server of sglang-jax builds it: one FULL-backed tree with an SWA component.
+"""The unified radix cache as a server of sglang-jax builds it: one FULL-backed tree, with an SWA component or without.
 
 What its calls do stands in `radix_face`. Rule: what it does not serve is refused with its name before anything exists.
 """
 
 from collections.abc import Sequence
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator
+from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import CacheInitParams, ComponentType, InsertParams, InsertResult
 from radixledger.cache.radix_face import RadixFace
 from radixledger.cache.request_rows import ReqToTokenPool
@@ -13,10 +13,11 @@ from radixledger.cache.unified_setup import checked_window
 
 
 class UnifiedRadixCache(RadixFace):
-    """FULL and SWA in one tree per rank, over the ranks of an allocator and the rows of a pool.
+    """One tree per rank, over the ranks of an allocator and the rows of a pool: FULL and SWA, or FULL alone (R198).
 
-    component_init_params names the window. disable: nothing is cached or matched, requests own all of their rows.
-    is_eagle: keys are pairs of tokens, served only if `lift_bigram` says that it is wanted although no gate accepts it.
+    component_init_params names the window; FULL alone needs none, and an allocator of one pool. disable: nothing is cached
+    or matched, requests own all of their rows. is_eagle: keys are pairs of tokens, with SWA served only if `lift_bigram`
+    says that it is wanted although no gate accepts it.
     enable_kv_cache_events: `take_events` hands out what the ranks record. The shapes of device arrays, from
     kv_head_num to dtype, are the pool's business: they are taken and not looked at. Raises BadConfig, before anything is
     touched, for whatever is not served (R10, R11, R14, R56-R58).
@@ -25,7 +26,7 @@ class UnifiedRadixCache(RadixFace):
     def __init__(
         self,
         req_to_token_pool: ReqToTokenPool,
-        token_to_kv_pool_allocator: SWATokenToKVPoolAllocator,
+        token_to_kv_pool_allocator: PoolAllocator,
         page_size: int = 1,
         disable: bool = False,
         is_eagle: bool = False,
@@ -57,7 +58,7 @@ class UnifiedRadixCache(RadixFace):
             req_to_token_pool,
             token_to_kv_pool_allocator,
             page_size,
-            route="unified",
+            route="unified" if window else "radix",
             sliding_window_size=window,
             disable=disable,
             keep_events=enable_kv_cache_events,
@@ -67,7 +68,7 @@ class UnifiedRadixCache(RadixFace):
     def insert(self, params: InsertParams) -> InsertResult:
         """Give the tree slots of a key (R61-R63, R83-R97); how many of its tokens the tree had before.
 
-        Slots that the tree has already are freed here (R62). Raises Refusal if slots are not the caller's to give,
-        ValueError if they do not line up with the key.
+        Slots that the tree has already are freed here (R62); without SWA they stay the caller's, who frees them. Raises
+        Refusal if slots are not the caller's to give, ValueError if they do not line up with the key.
         """
         return InsertResult(prefix_len=self._inserted(params))

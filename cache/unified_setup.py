@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from radixledger.cache.config import BadConfig
 from radixledger.cache.prefix_cache import CacheInitParams, ComponentType
 
-SERVED = (ComponentType.FULL, ComponentType.SWA)
+FULL_ALONE = (ComponentType.FULL,)
+SERVED = (FULL_ALONE, (ComponentType.FULL, ComponentType.SWA))
 
 
 def checked_window(
@@ -23,11 +24,16 @@ def checked_window(
     enable_recurrent_extra_buffer: bool,
     recurrent_track_interval: int | None,
 ) -> int:
-    """The sliding window, in tokens, of a cache that may be built so; raises BadConfig, naming the field (R56-R58)."""
-    if tuple(tree_components) != SERVED:
-        names = ", ".join(ComponentType(component).name for component in tree_components)
-        raise BadConfig("tree_components", f"({names}) is not served here; (FULL, SWA) is")
-    if is_eagle and not lift_bigram:
+    """The sliding window, in tokens, of a cache that may be built so, 0 for FULL alone.
+
+    Raises BadConfig, naming the field (R56-R58).
+    """
+    components = tuple(tree_components)
+    if components not in SERVED:
+        raise BadConfig(
+            "tree_components", f"{_named(components)} is not served here; (FULL) and (FULL, SWA) are"
+        )
+    if is_eagle and not lift_bigram and components != FULL_ALONE:
         raise BadConfig(
             "is_eagle", "is not served together with (FULL, SWA), unless lift_bigram is given too (R10, R267)"
         )
@@ -36,7 +42,9 @@ def checked_window(
         ("recurrent_track_interval", recurrent_track_interval is not None),
     ):
         if asked:
-            raise BadConfig(field, "is not served together with (FULL, SWA) (R10, R11)")
+            raise BadConfig(field, f"is not served together with {_named(components)} (R10, R11)")
+    if params is None and components == FULL_ALONE:
+        return 0
     if params is None:
         raise BadConfig("component_init_params", "every component needs them, None was given (R56)")
     for field, ours in (
@@ -55,6 +63,14 @@ def checked_window(
         if told != value:
             raise BadConfig(field, f"the component says {told}, the cache {value} (R58)")
     window = params.sliding_window_size
+    if components == FULL_ALONE:
+        if window:
+            raise BadConfig("sliding_window_size", f"{window}; FULL alone has no window")
+        return 0
     if window is None or window <= 0:
         raise BadConfig("sliding_window_size", f"{window}; SWA needs a positive window (R57)")
     return window
+
+
+def _named(components: Sequence[ComponentType]) -> str:
+    return "(" + ", ".join(ComponentType(component).name for component in components) + ")"

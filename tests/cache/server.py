@@ -6,12 +6,13 @@ so that `check` can fold them and compare.
 
 from collections.abc import Sequence
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator
+from radixledger.cache.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
+from radixledger.cache.chunk import ChunkCache, SWAChunkCache
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.face_rank import FaceRank
@@ -30,6 +31,7 @@ from radixledger.cache.prefix_cache import (
     RadixKey,
     Slots,
 )
+from radixledger.cache.radix_face import RadixFace
 from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.tree_view import TreeNode
 from radixledger.cache.unified import UnifiedRadixCache
@@ -40,6 +42,8 @@ E = TypeVar("E")
 SWA = ComponentType.SWA
 FULL = ComponentType.FULL
 BOTH = (FULL, SWA)
+ONE_POOL = ("radix", "chunk")
+"""Routes without SWA."""
 
 
 class EventList:
@@ -119,11 +123,14 @@ class Server:
         events: bool = False,
         tombstone_leaf: str = "veto",
         is_eagle: bool = False,
+        route: str = "unified",
     ) -> None:
+        if route in ONE_POOL:
+            window = swa_pages = 0
         self.page_size, self.window, self.dp_size = page_size, window, dp_size
         size, size_swa = full_pages * page_size * dp_size, swa_pages * page_size * dp_size
         opened = opened_ranks(
-            size, size_swa, page_size, dp_size, sliding_window_size=window, rows=rows, max_context_len=context,
+            size, size_swa, page_size, dp_size, route=route, sliding_window_size=window, rows=rows, max_context_len=context,
             key_mode="bigram" if is_eagle else "raw",
         )  # fmt: skip
         opened = [
@@ -132,18 +139,35 @@ class Server:
         ]
         self.journals = [EventList(each) for each in opened]
         self.pool = ReqToTokenPool(rows, context)
-        self.allocator = SWATokenToKVPoolAllocator(
-            size, size_swa, None, page_size, dp_size, journals=self.journals, strict=strict
+        self.allocator: Any = (
+            TokenToKVPoolAllocator(size, None, page_size, dp_size, journals=self.journals, strict=strict)
+            if route in ONE_POOL
+            else SWATokenToKVPoolAllocator(
+                size, size_swa, None, page_size, dp_size, journals=self.journals, strict=strict
+            )
         )
-        params = CacheInitParams(self.pool, self.allocator, page_size, is_eagle, sliding_window_size=window)
-        self.cache = UnifiedRadixCache(
-            self.pool, self.allocator, page_size, disable, is_eagle, tree_components=BOTH,
-            component_init_params=params, lift_bigram=is_eagle, enable_kv_cache_events=events,
-        )  # fmt: skip
+        self.cache = self._built(route, disable, events, is_eagle)
         self._names = count(1)
 
+    def _built(self, route: str, disable: bool, events: bool, is_eagle: bool) -> RadixFace:
+        if route == "chunk":
+            return ChunkCache(self.pool, self.allocator, self.page_size, enable_kv_cache_events=events)
+        if route == "swa_chunk":
+            return SWAChunkCache(
+                self.pool, self.allocator, self.page_size, self.window, enable_kv_cache_events=events
+            )
+        window = self.window or None
+        params = CacheInitParams(
+            self.pool, self.allocator, self.page_size, is_eagle, sliding_window_size=window
+        )
+        return UnifiedRadixCache(
+            self.pool, self.allocator, self.page_size, disable, is_eagle, tree_components=BOTH if window else (FULL,),
+            component_init_params=params, lift_bigram=is_eagle, enable_kv_cache_events=events,
+        )  # fmt: skip
+
     def rank(self, dp_rank: int = 0) -> FaceRank:
-        return self.allocator.ranks[dp_rank]
+        rank: FaceRank = self.allocator.ranks[dp_rank]
+        return rank
 
     @property
     def journal(self) -> EventList:
@@ -167,7 +191,7 @@ class Server:
 
     def slots(self, tokens: int, dp_rank: int = 0) -> Slots:
         """Slots that nobody named yet."""
-        given = self.allocator.alloc(tokens, dp_rank)
+        given: Slots | None = self.allocator.alloc(tokens, dp_rank)
         assert given is not None, "the pools have enough"
         return given
 
@@ -177,7 +201,10 @@ class Server:
     ) -> InsertResult:  # fmt: skip
         whole = len(tokens) - len(tokens) % self.page_size
         value = self.slots(whole, dp_rank or 0) if slots is None else slots
-        return self.cache.insert(InsertParams(self.key(tokens, dp_rank), value, prev, released))
+        inserted: InsertResult = self.cache.insert(
+            InsertParams(self.key(tokens, dp_rank), value, prev, released)
+        )
+        return inserted
 
     def evict(self, full: int = 0, swa: int = 0, dp_rank: int | None = None) -> tuple[int, int]:
         gained = self.cache.evict(EvictParams(full, swa, dp_rank=dp_rank))
@@ -269,7 +296,7 @@ class Server:
             "full_free": allocator.full_available_size(dp_rank),
             "full_evictable": cache.full_evictable_size(dp_rank),
             "full_protected": cache.full_protected_size(dp_rank),
-            "swa_free": allocator.swa_available_size(dp_rank),
+            "swa_free": allocator.swa_available_size(dp_rank) if self.window else 0,
             "swa_evictable": cache.swa_evictable_size(dp_rank),
             "swa_protected": cache.swa_protected_size(dp_rank),
         }

@@ -67,7 +67,7 @@ def test_parameters_that_say_something_else_than_the_cache_are_named(field: str,
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("tree_components", (FULL,)),
+        ("tree_components", (SWA,)),
         ("tree_components", (SWA, FULL)),
         ("tree_components", (FULL, SWA, ComponentType.RECURRENT)),
         ("is_eagle", True),

@@ -1,0 +1,459 @@
+"""The faces beside the unified FULL + SWA one: FULL alone with a tree, and both caches without (R124-R128, R195, R198)."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from radixledger.cache.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
+from radixledger.cache.chunk import ChunkCache, SWAChunkCache
+from radixledger.cache.config import BadConfig
+from radixledger.cache.pool_allocator import PoolAllocator
+from radixledger.cache.prefix_cache import (
+    BasePrefixCache,
+    CacheInitParams,
+    ComponentType,
+    DecLockRefParams,
+    Ended,
+    EvictParams,
+    InsertParams,
+    MatchPrefixParams,
+    RadixKey,
+)
+from radixledger.cache.radix_face import RadixFace
+from radixledger.cache.refusals import Busy, DoubleFree, ForeignFree, Refusal
+from radixledger.cache.request_rows import ReqToTokenPool
+from radixledger.cache.tree_view import drawn
+from radixledger.cache.unified import UnifiedRadixCache
+from radixledger.cache.unified_setup import FULL_ALONE
+from radixledger.journal.events import Finished, Flushed, Freed, Matched, Reclaimed, Retracted, Transferred
+
+from .server import Request, Server, every_page_is_named_once, text
+
+ROUTES = ("unified", "radix", "swa_chunk", "chunk")
+WITH_SWA = ("unified", "swa_chunk")
+CHUNKS = ("swa_chunk", "chunk")
+
+paged = pytest.mark.parametrize("page_size", [1, 16, 128, 256])
+two_ranks = pytest.mark.parametrize("dp_size", [1, 2])
+
+
+def roomy(route: str, page_size: int, *, dp_size: int = 1, disable: bool = False) -> Server:
+    """40 pages a pool and rank, a window of two pages."""
+    return Server(
+        page_size, 2 * page_size, full_pages=40, swa_pages=40, dp_size=dp_size, route=route, disable=disable
+    )
+
+
+def idle(server: Server) -> bool:
+    """Whether every slot of every rank is free, and nothing is mapped."""
+    return all(
+        rank.state.full.available == rank.state.full.capacity
+        and rank.state.swa.available == rank.state.swa.capacity
+        and not rank.state.mapping.nonzero
+        for rank in server.allocator.ranks
+    )
+
+
+def no_receipt(req: Request) -> bool:
+    """Whether the request holds none, nor its older mirror."""
+    return req.cache_lock_params is None and req.swa_uuid_for_lock is None
+
+
+# -- capabilities --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_cache_says_whether_it_owns_a_window(route: str) -> None:
+    """R124, R126: who says yes gives windows back, with one signature; who says no says so when it is asked to."""
+    server = roomy(route, 4)
+    assert server.cache.supports_swa() == (route in WITH_SWA)
+    assert not server.cache.supports_recurrent()
+    req = server.start(text("a", 0, 24))
+    signature = inspect.signature(server.cache.evict_req_swa)
+    assert list(signature.parameters)[:3] == ["req", "pre_len", "dp_rank"]
+    if route in WITH_SWA:
+        server.cache.evict_req_swa(req, 23)
+        assert req.swa_evicted_seqlen == 8
+        assert server.rank().state.mapping.nonzero == 4
+    else:
+        with pytest.raises(NotImplementedError, match=f"{type(server.cache).__name__} has no sliding window"):
+            server.cache.evict_req_swa(req, 23)
+    server.check()
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_ledger_is_of_one_schema_or_there_is_none(route: str) -> None:
+    """R125, R153: caches with SWA answer with the same keys; the others invent no zeros."""
+    server = roomy(route, 4, dp_size=2)
+    if route in WITH_SWA:
+        rows = server.cache.ledger()
+        assert rows[0].keys() == roomy("unified", 4).cache.ledger()[0].keys()
+        assert [(row["dp_rank"], row["route"], row["components"]) for row in rows] == [
+            (0, route, ["FULL", "SWA"]),
+            (1, route, ["FULL", "SWA"]),
+        ]
+    else:
+        with pytest.raises(NotImplementedError, match="keeps no ledger"):
+            server.cache.ledger()
+
+
+@pytest.mark.parametrize("route", ["radix", "chunk"])
+def test_a_cache_without_swa_is_flushed_and_asks_no_ledger(
+    route: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R178, R33, R177: neither of the face nor of the ranks; a live request stands in the way as ever."""
+    server = roomy(route, 4)
+    req = server.start(text("a", 0, 9))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a ledger was asked for")
+
+    monkeypatch.setattr(RadixFace, "ledger", refuse)
+    monkeypatch.setattr(type(server.rank()), "ledger", refuse)
+    with pytest.raises(Busy, match="are live"):
+        server.cache.reset()
+    server.end(req)
+    server.cache.reset()
+    assert len(server.journal.of(Flushed)) == 1
+    assert idle(server)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_face_answers_every_call_of_a_prefix_cache(route: str) -> None:
+    """R5, R145, R146: a scheduler that knows the calls knows all caches; sizes are per pool and rank."""
+    server = roomy(route, 4, dp_size=2)
+    cache = server.cache
+    assert isinstance(cache, BasePrefixCache)
+    req = server.start(text("a", 0, 10), dp_rank=1)
+    server.cache_so_far(req)
+    kept = 8 if route in ("unified", "radix") else 0
+    sizes = {
+        (1, "full_protected_size"): kept,
+        (1, "protected_size"): kept,
+        (1, "swa_protected_size"): kept if route == "unified" else 0,
+    }
+    for rank in (0, 1):
+        for name in ("full_evictable_size", "full_protected_size", "swa_evictable_size", "swa_protected_size",
+                     "evictable_size", "protected_size"):  # fmt: skip
+            assert getattr(cache, name)(rank) == sizes.get((rank, name), 0), name
+        with pytest.raises(ValueError, match="dp_rank 2"):
+            getattr(cache, name)(2)
+    assert cache.total_size() == (kept, kept if route == "unified" else 0)
+    assert cache.peek(server.key(text("a", 0, 8), 1)).tokens == kept
+    assert cache.take_events() == []
+    assert cache.pretty_print().count("rank") == 2
+    cache.sanity_check()
+    server.end(req)
+    gained = cache.evict(EvictParams(64, 0, dp_rank=1))
+    assert gained.num_tokens_evicted == kept
+    assert cache.evict(EvictParams(64, 64)).num_tokens_evicted == 0
+    assert idle(server)
+
+
+# -- how they are built --------------------------------------------------------------------------------------
+
+
+def test_full_alone_is_what_a_unified_cache_is_built_with_unless_told_otherwise() -> None:
+    """R198, R57, R58: no parameters are needed; those that are given have to agree, and may name no window."""
+    pool, allocator = ReqToTokenPool(4, 64), TokenToKVPoolAllocator(64, None, 4)
+    cache = UnifiedRadixCache(pool, allocator, 4)
+    assert (cache.route, cache.tree_components, cache.supports_swa()) == ("radix", FULL_ALONE, False)
+    for field, params in (
+        ("sliding_window_size", CacheInitParams(pool, allocator, 4, sliding_window_size=4)),
+        ("page_size", CacheInitParams(pool, allocator, 8)),
+        ("req_to_token_pool", CacheInitParams(ReqToTokenPool(4, 64), allocator, 4)),
+    ):
+        with pytest.raises(BadConfig) as bad:
+            UnifiedRadixCache(pool, allocator, 4, component_init_params=params)
+        assert bad.value.field == field
+
+
+@pytest.mark.parametrize("window", [None, 0, -4])
+def test_a_chunk_cache_with_swa_needs_a_positive_window(window: int | None) -> None:
+    """R57."""
+    with pytest.raises(BadConfig, match="positive window"):
+        SWAChunkCache(ReqToTokenPool(4, 64), SWATokenToKVPoolAllocator(64, 64, None, 4), 4, window)
+
+
+def test_a_cache_over_the_wrong_pools_is_refused_and_nothing_was_touched() -> None:
+    """R14, R53: a cache without SWA wants one pool, one with SWA two."""
+    one, two = TokenToKVPoolAllocator(64, None, 4), SWATokenToKVPoolAllocator(64, 64, None, 4)
+    pool = ReqToTokenPool(4, 64)
+    for build in (
+        lambda: ChunkCache(pool, two, 4),
+        lambda: UnifiedRadixCache(pool, two, 4),
+        lambda: SWAChunkCache(pool, one, 4, 8),
+        lambda: UnifiedRadixCache(
+            pool, one, 4, tree_components=(ComponentType.FULL, ComponentType.SWA),
+            component_init_params=CacheInitParams(pool, one, 4, sliding_window_size=8),
+        ),
+    ):  # fmt: skip
+        with pytest.raises(BadConfig, match="slots") as bad:
+            build()
+        assert bad.value.field == "token_to_kv_pool_allocator"
+    assert (one.available_size(), two.available_size()) == (64, 64)
+    assert ChunkCache(pool, one, 4).route == "chunk"
+    assert SWAChunkCache(ReqToTokenPool(4, 64), two, 4, 8).route == "swa_chunk"
+
+
+def test_an_allocator_of_one_pool_has_the_calls_of_the_other_but_for_windows() -> None:
+    """R45, R51, R53: whole pages, all or none, slot 0 never; what speaks of SWA is not there to be called."""
+    allocator = TokenToKVPoolAllocator(32, "arrays", 4, 2)
+    assert isinstance(allocator, PoolAllocator)
+    assert (allocator.size, allocator.available_size(), allocator.get_kvcache()) == (32, 16, "arrays")
+    slots = allocator.alloc(8, 1)
+    assert slots is not None
+    assert slots.tolist() == list(range(4, 12))
+    assert allocator.alloc(12, 1) is None
+    assert "FULL has 2 free" in str(allocator.last_refusal)
+    assert "SWA" not in str(allocator.last_refusal)
+    grown = allocator.alloc_extend([8], [15], [11], 7, 1)
+    assert grown is not None
+    assert allocator.alloc_decode([16], [int(grown[-1])], 1) is not None
+    assert allocator.available_size(1) == 0
+    allocator.free(slots, 1)
+    with pytest.raises(DoubleFree):
+        allocator.free(slots, 1)
+    allocator.free_group_begin()
+    allocator.free(grown, 1)
+    assert allocator.available_size(1) == 8
+    allocator.free_group_end()
+    assert allocator.available_size(1) == allocator.available_size(0) == 16
+    assert not {"free_swa", "free_full", "translate_full_to_swa", "swa_available_size"} & set(dir(allocator))
+    for size, page in ((3, 4), (0, 1)):
+        with pytest.raises(ValueError, match="makes no page"):
+            TokenToKVPoolAllocator(size, None, page)
+    with pytest.raises(ValueError, match="TokenToKVPoolAllocator"):
+        SWATokenToKVPoolAllocator(64, 0, None, 4)
+
+
+# -- FULL alone, with a tree ---------------------------------------------------------------------------------
+
+
+@paged
+@two_ranks
+def test_full_alone_serves_what_was_computed_before(page_size: int, dp_size: int) -> None:
+    """R211, R198: cached, matched, decoded, retracted and aborted; every page has one owner, at every size."""
+    server = roomy("radix", page_size, dp_size=dp_size)
+    rank = dp_size - 1
+    dp_rank = rank if dp_size > 1 else None
+    first = server.start(text("a", 0, 3 * page_size), dp_rank=dp_rank)
+    server.cache_so_far(first)
+    assert first.cache_protected_len == 3 * page_size
+    for _ in range(page_size // 64 + 2):
+        server.decode(first)
+    server.end(first)
+    second = server.admit(text("a", 0, 3 * page_size) + text("b", 0, 2 * page_size), dp_rank=dp_rank)
+    assert second.cache_protected_len == 3 * page_size
+    assert second.cache_lock_params == DecLockRefParams()
+    server.prefill(second)
+    assert server.cache.full_protected_size(rank) == 3 * page_size
+    server.end(second, insert=False, ended=Ended.RETRACTED)
+    server.readmit(second)
+    server.prefill(second)
+    server.end(second)
+    third = server.start(text("a", 0, 2 * page_size) + text("c", 0, page_size), dp_rank=dp_rank)
+    server.end(third, insert=False)
+    assert every_page_is_named_once(server.rank(rank))
+    assert server.journals[rank].of(Retracted)
+    server.check()
+    whole = page_size * 40
+    gained = server.evict(full=whole, dp_rank=dp_rank)
+    assert gained == (5 * page_size + (page_size == 1) * 2, 0)
+    assert idle(server)
+    server.check()
+
+
+@paged
+def test_what_the_tree_had_already_stays_with_who_inserted_it(page_size: int) -> None:
+    """R62, R63: without SWA the caller frees `value[prev_prefix_len:prefix_len)`; once, and only that."""
+    server = roomy("radix", page_size)
+    server.insert(text("a", 0, 2 * page_size))
+    again = server.slots(3 * page_size)
+    result = server.insert(text("a", 0, 3 * page_size), again)
+    assert result.prefix_len == 2 * page_size
+    assert not server.journal.of(Freed)
+    assert server.cache.total_size() == (3 * page_size, 0)
+    server.allocator.free(again[: result.prefix_len])
+    for slots in (again[: result.prefix_len], again[result.prefix_len :]):
+        with pytest.raises((DoubleFree, ForeignFree)):
+            server.allocator.free(slots)
+    prefix = server.match(text("a", 0, 2 * page_size)).device_indices
+    more = server.slots(page_size)
+    value = np.concatenate([prefix, more])
+    result = server.insert(text("a", 0, 2 * page_size) + text("b", 0, page_size), value, prev=2 * page_size)
+    assert result.prefix_len == 2 * page_size, "and [prev, prefix) is empty: nothing is left to free"
+    server.check()
+    server.cache.reset()
+    assert idle(server)
+    with pytest.raises(Refusal, match="nothing here has SWA"):
+        server.insert(text("a", 0, page_size), server.slots(page_size), released=page_size)
+
+
+@pytest.mark.parametrize("page_size", [1, 4])
+def test_full_alone_is_served_with_keys_of_pairs_and_nothing_has_to_be_lifted(page_size: int) -> None:
+    """R201, R257: the gates are those of FULL + SWA; a key of pairs ends a page earlier on a page boundary."""
+    server = Server(page_size, full_pages=40, route="radix", is_eagle=True)
+    req = server.start(text("a", 0, 4 * page_size))
+    server.cache_so_far(req)
+    assert req.cache_protected_len == 3 * page_size
+    server.end(req)
+    assert server.hit(text("a", 0, 4 * page_size)) == 3 * page_size
+    server.cache.reset()
+    assert idle(server)
+    server.check()
+
+
+def test_a_node_of_full_alone_shows_no_window() -> None:
+    """R26: neither in its values nor where the tree is drawn."""
+    server = roomy("radix", 4)
+    server.insert(text("a", 0, 8))
+    node = server.match(text("a", 0, 8)).last_device_node
+    receipt = server.cache.inc_lock_ref(node).to_dec_params()
+    assert receipt == DecLockRefParams()
+    assert node.component_data.keys() == {ComponentType.FULL}
+    assert node.component_data[ComponentType.FULL].lock_ref == 1
+    assert drawn(server.rank()).splitlines() == ["rank 0: 1 nodes", "  node 1 [0, 8), FULL locked"]
+    server.cache.dec_lock_ref(node, receipt)
+    with pytest.raises(Refusal, match="not held"):
+        server.cache.dec_lock_ref(node, receipt)
+
+
+@paged
+@pytest.mark.parametrize("route", ["unified", "radix"])
+def test_a_disabled_tree_keeps_receipts_straight_with_a_window_or_without(route: str, page_size: int) -> None:
+    """R143: refreshed when a request goes on, cleared when it ends; everything comes back."""
+    server = roomy(route, page_size, disable=True)
+    req = server.admit(text("a", 0, 3 * page_size))
+    server.prefill(req, 2 * page_size)
+    server.cache_so_far(req)
+    assert req.cache_lock_params == DecLockRefParams()
+    server.prefill(req)
+    server.end(req)
+    assert no_receipt(req)
+    assert idle(server)
+    server.check()
+
+
+# -- without a tree ------------------------------------------------------------------------------------------
+
+
+@paged
+@two_ranks
+@pytest.mark.parametrize("route", CHUNKS)
+def test_a_request_keeps_its_pages_from_chunk_to_chunk(route: str, page_size: int, dp_size: int) -> None:
+    """R128, R143, R150: `prefix_indices` are its own row, the receipt is renewed, the protected length stays 0."""
+    server = roomy(route, page_size, dp_size=dp_size)
+    rank = dp_size - 1
+    dp_rank = rank if dp_size > 1 else None
+    req = server.admit(text("a", 0, 5 * page_size + 1), dp_rank=dp_rank)
+    for pages in (2, 4):
+        server.prefill(req, pages * page_size)
+        receipt = req.cache_lock_params
+        server.cache_so_far(req)
+        assert req.cache_lock_params == DecLockRefParams()
+        assert req.cache_lock_params is not receipt
+        assert req.prefix_indices.tolist() == server.pool.read(req.row, pages * page_size).tolist()
+        assert (req.cache_protected_len, req.last_matched_prefix_len) == (0, 0)
+    server.prefill(req)
+    server.decode(req)
+    assert every_page_is_named_once(server.rank(rank))
+    assert server.match(text("a", 0, 4 * page_size), dp_rank).device_indices.size == 0
+    server.end(req)
+    assert no_receipt(req)
+    assert idle(server)
+    assert not server.journals[rank].of(Transferred)
+    server.check()
+
+
+@pytest.mark.parametrize("route", CHUNKS)
+@pytest.mark.parametrize(("insert", "ended"), [(True, None), (False, Ended.RETRACTED), (False, None)])
+def test_whatever_ends_a_request_frees_its_row_once(route: str, insert: bool, ended: Ended | None) -> None:
+    """R138-R141, R147: finished, retracted or aborted, with part of its window given back, in the middle of a page."""
+    server = roomy(route, 4)
+    req = server.start(text("a", 0, 30))
+    if route == "swa_chunk":
+        server.reclaim(req)
+    server.end(req, insert=insert, ended=ended)
+    assert idle(server)
+    assert [sum(len(event.full) // 4 for event in server.journal.of(Freed))] == [8]
+    assert [event.cached for event in server.journal.of(Finished)] == [0] * insert
+    server.readmit(req)
+    assert req.prefix_indices.size == 0
+    server.prefill(req)
+    server.end(req)
+    assert idle(server)
+    server.check()
+
+
+@paged
+def test_a_chunk_cache_gives_back_a_window_from_the_start_of_the_row(page_size: int) -> None:
+    """R127-R131: nothing is protected; exactly the slots of [old, new) lose their window."""
+    server = roomy("swa_chunk", page_size)
+    req = server.start(text("a", 0, 10 * page_size))
+    row = server.pool.read(req.row, 10 * page_size)
+    server.reclaim(req)
+    gone = (10 * page_size - 1 - 3 * page_size) // page_size * page_size
+    assert req.swa_evicted_seqlen == gone
+    assert server.allocator.count_swa_mapped(row[:gone]) == 0
+    assert server.allocator.count_swa_mapped(row[gone:]) == 10 * page_size - gone
+    told = server.journal.of(Reclaimed)
+    assert [(event.start, event.stop) for event in told] == [(0, gone)]
+    server.cache.evict_req_swa(req, page_size)
+    assert req.swa_evicted_seqlen == gone
+    server.check()
+
+
+def test_a_chunk_in_flight_keeps_what_it_reads() -> None:
+    """R151, A28: on extend the chunk size is subtracted, so that a batch on the device finds its window."""
+    server = roomy("swa_chunk", 4)
+    req = server.admit(text("a", 0, 60))
+    for stop in (16, 32, 48):
+        server.prefill(req, stop)
+        server.cache_so_far(req)
+    server.cache.evict_req_swa(req, 47, in_flight=16)
+    assert req.swa_evicted_seqlen == 16, "47 - 16 - W - P, a page boundary"
+    assert server.journal.of(Reclaimed)[-1].in_flight == 16
+    server.cache.evict_req_swa(req, 47)
+    assert req.swa_evicted_seqlen == 32
+    server.check()
+
+
+@pytest.mark.parametrize("route", CHUNKS)
+def test_nothing_can_be_inserted_where_there_is_no_tree(route: str) -> None:
+    """R62: the slots stay the caller's, who was told so."""
+    server = roomy(route, 4)
+    slots = server.slots(8)
+    with pytest.raises(NotImplementedError, match="has no tree"):
+        server.insert(text("a", 0, 8), slots)
+    server.allocator.free(slots)
+    assert idle(server)
+
+
+@pytest.mark.parametrize("route", CHUNKS)
+def test_the_root_can_be_locked_and_evicted_for_nothing(route: str) -> None:
+    """R5, R145: a scheduler that locks what it matched needs no other words for a cache that matches nothing."""
+    server = roomy(route, 4, dp_size=2)
+    found = server.cache.match_prefix(MatchPrefixParams(RadixKey(text("a", 0, 8), None, 1)))
+    assert found.device_indices.size == 0
+    receipt = server.cache.inc_lock_ref(found.last_device_node).to_dec_params()
+    server.cache.dec_lock_ref(found.last_device_node, receipt)
+    assert server.evict(100, 100) == (0, 0)
+    assert [event.hit for event in server.journals[1].of(Matched)] == [0]
+    with pytest.raises(ValueError, match="R98"):
+        server.match(text("a", 0, 8))
+    with pytest.raises(NotImplementedError):
+        server.cache.insert(InsertParams(RadixKey([1] * 4, None, 0), np.zeros(4, np.int32)))
+    server.check()
+
+
+@pytest.mark.parametrize("route", CHUNKS)
+def test_a_request_that_never_sat_in_a_row_ends_all_the_same(route: str) -> None:
+    """R138, R141."""
+    server = roomy(route, 4)
+    req = Request("r", text("a", 0, 8))
+    req.cache_lock_params = DecLockRefParams()
+    server.cache.cache_finished_req(req, is_insert=False)
+    assert no_receipt(req)
+    assert idle(server)
