@@ -9,7 +9,7 @@ from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import CacheInitParams, ComponentType, InsertParams, InsertResult
 from radixledger.cache.radix_face import RadixFace
 from radixledger.cache.request_rows import ReqToTokenPool
-from radixledger.cache.unified_setup import checked_window
+from radixledger.cache.unified_setup import FULL_ALONE, checked_window
 
 
 class UnifiedRadixCache(RadixFace):
@@ -58,7 +58,7 @@ class UnifiedRadixCache(RadixFace):
             req_to_token_pool,
             token_to_kv_pool_allocator,
             page_size,
-            route="unified" if window else "radix",
+            route="radix" if tuple(tree_components) == FULL_ALONE else "unified",
             sliding_window_size=window,
             disable=disable,
             keep_events=enable_kv_cache_events,

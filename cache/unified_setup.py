@@ -23,10 +23,10 @@ def checked_window(
     tree_components: Sequence[ComponentType],
     enable_recurrent_extra_buffer: bool,
     recurrent_track_interval: int | None,
-) -> int:
-    """The sliding window, in tokens, of a cache that may be built so, 0 for FULL alone.
+) -> int | None:
+    """The sliding window, in tokens, that a cache is built with, None where nothing is said of one.
 
-    Raises BadConfig, naming the field (R56-R58).
+    Raises BadConfig, naming the field (R56, R58); that SWA needs a window is the face's to say.
     """
     components = tuple(tree_components)
     if components not in SERVED:
@@ -43,33 +43,31 @@ def checked_window(
     ):
         if asked:
             raise BadConfig(field, f"is not served together with {_named(components)} (R10, R11)")
-    if params is None and components == FULL_ALONE:
-        return 0
     if params is None:
+        if components == FULL_ALONE:
+            return None
         raise BadConfig("component_init_params", "every component needs them, None was given (R56)")
-    for field, ours in (
+    for field, value in (
         ("req_to_token_pool", req_to_token_pool),
         ("token_to_kv_pool_allocator", token_to_kv_pool_allocator),
-    ):
-        if getattr(params, field) is not ours:
-            raise BadConfig(field, "the component's is not the cache's (R58)")
-    for field, value in (
         ("page_size", page_size),
         ("is_eagle", is_eagle),
         ("enable_recurrent_extra_buffer", enable_recurrent_extra_buffer),
         ("recurrent_track_interval", recurrent_track_interval),
     ):
-        told = getattr(params, field)
-        if told != value:
-            raise BadConfig(field, f"the component says {told}, the cache {value} (R58)")
-    window = params.sliding_window_size
-    if components == FULL_ALONE:
-        if window:
-            raise BadConfig("sliding_window_size", f"{window}; FULL alone has no window")
-        return 0
-    if window is None or window <= 0:
-        raise BadConfig("sliding_window_size", f"{window}; SWA needs a positive window (R57)")
-    return window
+        _check_agreed(field, getattr(params, field), value)
+    if components == FULL_ALONE and params.sliding_window_size:
+        raise BadConfig("sliding_window_size", f"{params.sliding_window_size}; FULL alone has no window")
+    return params.sliding_window_size
+
+
+def _check_agreed(field: str, told: object, value: object) -> None:
+    """A pool has to be the very same (R58)."""
+    if field.endswith(("pool", "allocator")):
+        if told is not value:
+            raise BadConfig(field, "the component's is not the cache's (R58)")
+    elif told != value:
+        raise BadConfig(field, f"the component says {told}, the cache {value} (R58)")
 
 
 def _named(components: Sequence[ComponentType]) -> str:

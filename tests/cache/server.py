@@ -139,15 +139,18 @@ class Server:
         ]
         self.journals = [EventList(each) for each in opened]
         self.pool = ReqToTokenPool(rows, context)
-        self.allocator: Any = (
-            TokenToKVPoolAllocator(size, None, page_size, dp_size, journals=self.journals, strict=strict)
-            if route in ONE_POOL
-            else SWATokenToKVPoolAllocator(
-                size, size_swa, None, page_size, dp_size, journals=self.journals, strict=strict
-            )
-        )
+        self.allocator = self._pools(size, size_swa, strict)
         self.cache = self._built(route, disable, events, is_eagle)
         self._names = count(1)
+
+    def _pools(self, size: int, size_swa: int, strict: bool) -> Any:
+        if not size_swa:
+            return TokenToKVPoolAllocator(
+                size, None, self.page_size, self.dp_size, journals=self.journals, strict=strict
+            )
+        return SWATokenToKVPoolAllocator(
+            size, size_swa, None, self.page_size, self.dp_size, journals=self.journals, strict=strict
+        )
 
     def _built(self, route: str, disable: bool, events: bool, is_eagle: bool) -> RadixFace:
         if route == "chunk":
