@@ -19,10 +19,10 @@ from ..witnesses import Tape
 class Sliding:
     """A request whose token at position i is i; `tokens` of them are computed, `protected` are the tree's."""
 
-    def __init__(self, shape: Shape, tokens: int, protected: int = 0, *, kind: type[RankCache] = RankCache):
+    def __init__(self, shape: Shape, tokens: int, protected: int = 0, *, rank: RankCache | None = None):
         self.shape = shape
         self.tape = Tape(opened(shape))
-        self.rank = kind(self.tape.opened, self.tape)
+        self.rank = rank or RankCache(self.tape.opened, self.tape)
         self.request: RequestId = self.rank.admit("r", b"", max(tokens, 1)).request
         self.extend(tokens)
         if protected:
