@@ -18,16 +18,6 @@ def eagle(page_size: int = 4, window: int = 4, **more: int) -> Server:
     return Server(page_size, window, full_pages=64, swa_pages=64, is_eagle=True, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("stop", range(10))
-def test_a_key_shorter_than_a_page_of_pairs_is_looked_up_without_a_fuss(stop: int) -> None:
-    """B63 (pairs): 4 tokens give 0, 5 give 4, and so on in a tree that holds 16; nothing is cut off a word."""
-    server = eagle()
-    server.insert(text("a", 0, 17))
-    assert server.hit(text("a", 0, stop)) == max(stop - 1, 0) // 4 * 4
-    assert server.match(text("a", 0, stop)).device_indices.size == max(stop - 1, 0) // 4 * 4
-    server.check()
-
-
 @paged
 def test_a_life_of_pairs_is_told_in_the_tokens_of_its_row(page_size: int) -> None:
     """R257, R259, R260: chunks, decode, reclaims, an end; each cached length is one page lower where L fills a page."""

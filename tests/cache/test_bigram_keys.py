@@ -1,6 +1,5 @@
 """Keys of pairs: how they are made, what they say, and that no path takes one kind of key for the other."""
 
-import tracemalloc
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -13,7 +12,7 @@ from radixledger.cache.config import BadConfig, checked
 from radixledger.cache.keys import KEY_MODES, KeyMode, bigram_key, broken_pair, raw_key
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Refusal
-from radixledger.journal.events import Matched, Opened, Transferred
+from radixledger.journal.events import Opened, Transferred
 from radixledger.journal.redact import KEY_BYTES, Redactor
 
 from ..machine import opened
@@ -50,18 +49,6 @@ def test_what_is_no_flat_row_of_int32_makes_no_key() -> None:
             make([1, 1 << 31])
         with pytest.raises(ValueError, match="flat"):
             make(np.zeros((2, 2), np.int32))
-
-
-def test_a_key_of_pairs_is_built_as_one_array() -> None:
-    """B144: no object per pair: a long key takes twice its own size for a moment, and an int is 28 bytes."""
-    tokens = np.arange(200_000, dtype=np.int32)
-    tracemalloc.start()
-    try:
-        key = bigram_key(tokens)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 2 * len(key) + 10_000
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -165,18 +152,6 @@ def test_pairs_leave_the_process_as_one_hash_a_page(page: int) -> None:
     assert len(set(zip(*[iter(hashed)] * 8, strict=True))) == 4
     shifted = text(5 * page) + 1
     assert redactor.page_hashes(bigram_key(shifted)[: 8 * page]) != hashed[:8]
-
-
-def test_pages_of_pairs_are_found_by_every_path_alike() -> None:
-    """B65, R257: peek, match and admission agree, whoever cached and in whichever way."""
-    case = Sliding(roomy(4, 4, 80, "bigram"), 21)
-    key = case.key(21)
-    assert case.rank.cache_unfinished(case.request, case.key(60), 13) == 12
-    assert case.rank.finish(case.request, key) == 20
-    assert case.rank.peek(key).tokens == case.rank.match(key).tokens == 20
-    assert case.rank.admit("again", key, 21).hit.tokens == 20
-    asked = [event.asked for event in case.tape.events if isinstance(event, Matched)]
-    assert asked[1:] == [20, 20]
 
 
 def test_a_stride_belongs_to_its_key_mode() -> None:

@@ -1,10 +1,16 @@
 """Units are types, and the arithmetic of an insert stop counts key units."""
 
+import os
+import re
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
+from mypy import api
 
 from radixledger.cache import window
+from radixledger.cache.decide_growth import key_units
+from radixledger.cache.state import State
 from radixledger.journal.units import KeyLen, PageCount, PageId, Slot, TokenCount
 
 
@@ -15,7 +21,41 @@ def test_lengths_of_keys_tokens_pages_and_slots_are_different_types() -> None:
     hints = get_type_hints(window.insert_stop)
     assert (hints["key_len"], hints["return"]) == (KeyLen, KeyLen)
     assert get_type_hints(window.frontier)["return"] is TokenCount
+    assert get_type_hints(window.key_length) == {
+        "tokens": TokenCount,
+        "lookahead": TokenCount,
+        "return": KeyLen,
+    }
+    assert get_type_hints(key_units)["return"] is get_type_hints(State.key_length)["return"] is KeyLen
     assert get_type_hints(window.pages_for)["return"] is PageCount
+
+
+MIXED = """
+from radixledger.cache.window import insert_stop, key_length
+from radixledger.journal.units import KeyLen, TokenCount
+
+tokens, units = TokenCount(16), KeyLen(15)
+insert_stop(units, 4)
+insert_stop(key_length(tokens, TokenCount(1)), 4)
+insert_stop(tokens, 4)
+insert_stop(16, 4)
+key_length(units, TokenCount(1))
+key_length(tokens, KeyLen(1))
+"""
+
+
+def test_the_type_checker_tells_pairs_from_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R256, R271: a length of one unit where the other belongs is an error of types, each of the four below."""
+    (tmp_path / "mixed.py").write_text(MIXED, "utf-8")
+    monkeypatch.setenv("MYPYPATH", os.fspath(Path(__file__).parents[2] / "src"))
+    monkeypatch.chdir(tmp_path)
+    told, _, _ = api.run(["--strict", "--follow-imports=silent", "--cache-dir", "cache", "mixed.py"])
+    assert [int(line) for line in re.findall(r"^mixed.py:(\d+): error: .*arg-type", told, re.MULTILINE)] == [
+        8,
+        9,
+        10,
+        11,
+    ], told
 
 
 @pytest.mark.parametrize(
