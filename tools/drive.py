@@ -14,6 +14,7 @@ import msgspec
 
 from radixledger.cache.config import BadConfig
 from radixledger.cache.rank import RankCache
+from radixledger.cache.routing import RouteName
 from radixledger.cache.sizing import swa_pages_for
 from radixledger.journal.errors import RunExists
 from radixledger.journal.events import Config
@@ -34,12 +35,14 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.driver import Driver, StepClock
 from radixledger.tools.opening import Recording, open_rank
+from radixledger.tools.route_options import Asked, route_for, route_options
 from radixledger.tools.streams import BadTrace, Job, TraceStream, read_trace
 
 
 class Drive(msgspec.Struct):
     """What one drive came to, all ranks together; lengths in tokens, times of this process."""
 
+    route: str = ""
     requests: int = 0
     refused: int = 0
     prompt_tokens: int = 0
@@ -105,8 +108,9 @@ def drive_rank(
 
 @click.command(
     epilog=examples(
-        "radixledger drive trace.jsonl --journal run --enable-unified-radix-tree",
-        "radixledger drive trace.jsonl --journal run --enable-unified-radix-tree --limit 500 --swa-pages 512 --json",
+        "radixledger drive trace.jsonl --journal run --unified",
+        "radixledger drive trace.jsonl --journal run --unified --limit 500 --swa-pages 512 --json",
+        "radixledger drive trace.jsonl --journal run --disable-radix-cache --limit 500",
     )
 )
 @click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -116,11 +120,11 @@ def drive_rank(
     type=click.Path(path_type=Path),
     help="Folder of the run; needed unless the policy is off.",
 )
-@click.option(
-    "--enable-unified-radix-tree", "unified", is_flag=True, help="The route to drive; the only one so far."
-)
+@route_options
 @click.option("--page-size", default=128, show_default=True, help="Tokens per page.")
-@click.option("--window", default=1024, show_default=True, help="Sliding window in tokens.")
+@click.option(
+    "--window", default=1024, show_default=True, help="Sliding window in tokens; 0: a model without one."
+)
 @click.option("--full-pages", default=4096, show_default=True, help="FULL pages of each rank.")
 @click.option("--swa-pages", type=int, help="SWA pages of each rank.  [default: by the sizing rule]")
 @click.option(
@@ -180,29 +184,31 @@ def drive_rank(
 )
 @json_flag
 def command(
-    trace: Path, run: Path | None, unified: bool, page_size: int, window: int, full_pages: int, swa_pages: int | None,
+    trace: Path, run: Path | None, asked: Asked, page_size: int, window: int, full_pages: int, swa_pages: int | None,
     chunk: int, running: int, ranks: int, limit: int | None, policy: str, tokens: str, key_file: Path | None,
     snapshot_every: int | None, keep_bytes: int | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Send a request trace in the Mooncake format through the cache, without a model."""
-    if not unified:
-        raise CommandFailure("only the unified route is built: add --enable-unified-radix-tree", USAGE)
+    """Send a request trace in the Mooncake format through the cache, without a model.
+
+    Which cache is driven follows from --window, --unified and --disable-radix-cache.
+    """
+    route = route_for(asked, hybrid_swa=window != 0, page_size=page_size)
     if run is None and policy != Policy.OFF:
         raise CommandFailure(
             "say where the journal goes: --journal FOLDER, or --commit-policy off for none", USAGE
         )
     if swa_pages is None:
-        swa_pages = _swa_pages_by_rule(window, page_size, running, chunk)
+        swa_pages = 0 if window == 0 else _swa_pages_by_rule(window, page_size, running, chunk)
     config = Config(page_size, full_pages, swa_pages, window, rows_for(running), full_pages)
     recording = Recording(
         run, Policy(policy), tokens, key_file, snapshot_every=snapshot_every, retention=Retention(keep_bytes)
     )
     total = _checked_length(trace, limit)
-    drive = Drive()
+    drive = Drive(route)
     with progress("driving", total) as advance:
         for rank in range(ranks):
             clock = StepClock()
-            cache = _opened(config, recording, rank, ranks, clock)
+            cache = _opened(route, config, recording, rank, ranks, clock)
             jobs = _share(trace, limit, rank, ranks, advance)
             drive_rank(cache, jobs, clock, chunk_tokens=chunk, max_running=running, into=drive)
     if run is not None and policy != Policy.OFF:
@@ -233,9 +239,11 @@ def _checked_length(trace: Path, limit: int | None) -> int:
         raise CommandFailure(str(error)) from None
 
 
-def _opened(config: Config, recording: Recording, rank: int, ranks: int, clock: StepClock) -> RankCache:
+def _opened(
+    route: RouteName, config: Config, recording: Recording, rank: int, ranks: int, clock: StepClock
+) -> RankCache:
     try:
-        return open_rank(RankCache, config, recording, rank=rank, ranks=ranks, clock=clock)
+        return open_rank(RankCache, config, recording, route=route, rank=rank, ranks=ranks, clock=clock)
     except BadConfig as error:
         raise CommandFailure(str(error), USAGE) from None
     except RunExists as error:
@@ -262,6 +270,7 @@ def _report(drive: Drive, as_json: bool) -> None:
     per_million = drive.journal_bytes / max(1, drive.requests) * 1_000_000
     print_facts(
         {
+            "route": drive.route,
             "requests": f"{count_text(drive.requests)} ({drive.refused} refused, {drive.retractions} retractions)",
             "prompt tokens": count_text(drive.prompt_tokens)
             + (" (those of a retracted request again)" if drive.retractions else ""),

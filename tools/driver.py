@@ -75,6 +75,7 @@ class Driver:
     ) -> None:
         self.cache = cache
         self.stream = stream
+        self._windowed = cache.state.config.window_tokens > 0
         self.chunk_tokens = chunk_tokens
         self.max_running = max_running
         self.counts = Counts()
@@ -123,13 +124,12 @@ class Driver:
             self.counts.full_hit_tokens += admission.hit.full_tokens
 
     def _can_ever_fit(self, job: Job) -> bool:
-        """FULL must hold the whole sequence; SWA a chunk and the window before it."""
+        """FULL must hold the whole sequence; SWA, where there is any, a chunk and the window before it."""
         state, page_size = self.cache.state, self.cache.state.page_size
         whole = pages_for(len(job.prompt) + job.outputs, page_size)
         chunk = pages_for(min(self.chunk_tokens, len(job.prompt)), page_size) + state.tail_pages + 2
-        return (
-            whole <= min(state.full.capacity, state.config.context_pages)
-            and min(whole, chunk) <= state.swa.capacity
+        return whole <= min(state.full.capacity, state.config.context_pages) and (
+            not self._windowed or min(whole, chunk) <= state.swa.capacity
         )
 
     def _fits_now(self, job: Job) -> bool:
@@ -138,9 +138,8 @@ class Driver:
         wanted = sum(len(live.job.prompt) - live.computed for live in self._prefilling)
         full = pages_for(len(job.prompt) + wanted, page_size) + len(self._running) + len(self._prefilling)
         swa = pages_for(self.chunk_tokens, page_size) + state.tail_pages + len(self._running) + 2
-        return (
-            full <= state.full.available + state.full_evictable
-            and swa <= state.swa.available + state.swa_evictable
+        return full <= state.full.available + state.full_evictable and (
+            not self._windowed or swa <= state.swa.available + state.swa_evictable
         )
 
     # -- steps -----------------------------------------------------------------------------------------------
@@ -188,10 +187,10 @@ class Driver:
     def _made_room(self, needed: int) -> bool:
         """Evict what each pool lacks of `needed` pages (B112); whether both have them then."""
         state = self.cache.state
-        full, swa = needed - state.full.available, needed - state.swa.available
+        full, swa = needed - state.full.available, (needed - state.swa.available) * self._windowed
         if full > 0 or swa > 0:
             self.cache.evict(max(full, 0), max(swa, 0))
-        return state.full.available >= needed and state.swa.available >= needed
+        return state.full.available >= needed and (not self._windowed or state.swa.available >= needed)
 
     def _sample_first(self, live: _Live) -> None:
         """The last prefill step samples the first token; its KV is written by the first decode step."""

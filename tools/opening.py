@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 from radixledger import __version__
 from radixledger.cache.config import BadConfig, checked, key_stride
 from radixledger.cache.rank import RankCache
+from radixledger.cache.routing import RouteName
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import load_or_create_key, spelled_out
 from radixledger.journal.retention import Retention
@@ -73,6 +74,7 @@ def open_rank(
     config: Config,
     recording: Recording,
     *,
+    route: RouteName = "unified",
     rank: int = 0,
     ranks: int = 1,
     clock: Callable[[], int] = time.time_ns,
@@ -94,7 +96,7 @@ def open_rank(
             rank=Rank(rank),
             ranks=ranks,
             epoch=0,
-            route="unified",
+            route=route,
             config=config,
             window_need=TokenCount(config.window_tokens),
             stride=key_stride(config),

@@ -11,7 +11,7 @@ from radixledger.tools.serve.requests import Request
 
 
 class Capacity(NamedTuple):
-    """The sizes of one rank: pages of both pools, and how long a sequence may be."""
+    """The sizes of one rank: pages of both pools, and how long a sequence may be. Without a window SWA is 0 of all."""
 
     page_size: int
     full_pages: int
@@ -27,6 +27,8 @@ def least_swa_pages(tokens: int, capacity: Capacity) -> int:
     taken. For a long sequence that is `2 + ceil((W + 1) / P)` pages.
     """
     page_size, window = capacity.page_size, capacity.window_tokens
+    if not window:
+        return 0
     # The margin repeats with every page, so the last whole page of growth has seen the worst of it.
     longest = 0
     for held in range(max(0, tokens - page_size - 1), tokens):

@@ -32,7 +32,9 @@ from radixledger.tools.console import (
     waiting,
 )
 from radixledger.tools.opening import Recording
-from radixledger.tools.serve.loader import Checkpoint, CheckpointError, load_checkpoint
+from radixledger.tools.route_options import Asked, route_for, route_options
+from radixledger.tools.serve.config_json import spec_from_config
+from radixledger.tools.serve.loader import Checkpoint, CheckpointError, load_checkpoint, read_spec
 from radixledger.tools.serve.offline import (
     Line,
     NotServable,
@@ -43,8 +45,8 @@ from radixledger.tools.serve.offline import (
     sizes_of,
 )
 from radixledger.tools.serve.requests import Bounds, Result, encode_result, read_requests
-from radixledger.tools.serve.spec import ConfigError
-from radixledger.tools.serve.tiny import Tiny, load_tiny
+from radixledger.tools.serve.spec import ConfigError, ModelSpec
+from radixledger.tools.serve.tiny import Tiny, load_tiny, tiny_config
 
 BUILT_IN = "tiny"
 SHOWN_REFUSALS = 20
@@ -57,7 +59,9 @@ _COUNT = click.IntRange(min=1)
     "serve",
     epilog=examples(
         "radixledger serve --offline requests.jsonl --output results.jsonl --model-path tiny "
-        "--journal run --enable-unified-radix-tree",
+        "--journal run --unified",
+        "radixledger serve --offline requests.jsonl --output cold.jsonl --model-path tiny "
+        "--journal cold --disable-radix-cache",
         "radixledger replay verify run",
     ),
 )
@@ -70,7 +74,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--journal", "run", type=click.Path(file_okay=False, path_type=Path), metavar="RUN",
               help="The folder of the run's journals; it must be new.")  # fmt: skip
 @click.option("--resume-run", is_flag=True, help="Go on with an existing RUN, in a new epoch.")
-@click.option("--enable-unified-radix-tree", is_flag=True, help="Serve from the unified FULL + SWA tree.")
+@route_options
 @click.option("--page-size", type=_COUNT, default=16, show_default=True, help="Tokens of a page.")
 @click.option("--full-pages", type=_COUNT, help="FULL pages of a rank.  [default: 65,536 tokens]")
 @click.option("--swa-pages", type=_COUNT, help="SWA pages of a rank.  [default: by the sizing rule]")
@@ -97,37 +101,37 @@ _COUNT = click.IntRange(min=1)
 )
 @click.option("--keep-bytes", type=_COUNT, metavar="BYTES",
               help="Drop the oldest segments of a rank beyond this size, behind a snapshot.  [default: keep all]")  # fmt: skip
-@click.option("--window", type=_COUNT, help="The sliding window of the tiny model.")
+@click.option(
+    "--window", type=click.IntRange(min=0), help="The sliding window of the tiny model; 0: no layer slides."
+)
 @json_flag
 def command(
     requests_path: Path | None, output: Path, model_path: str, run: Path | None, resume_run: bool,
-    enable_unified_radix_tree: bool, page_size: int, full_pages: int | None, swa_pages: int | None,
+    asked: Asked, page_size: int, full_pages: int | None, swa_pages: int | None,
     context_length: int | None, dp_size: int, chunked_prefill_size: int, max_running_requests: int,
     force_miss: bool, commit_policy: str, tokens: str, key_file: Path | None, snapshot_every: int | None,
     keep_bytes: int | None, window: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Serve requests from a file on a small real engine, with a journal of every page.
 
+    Which cache serves follows from the model and from --unified and --disable-radix-cache; the answers are the same.
     Time is virtual: a step takes a millisecond, and an idle engine jumps to the next arrival.
     """
     recording = Recording(
         run, Policy(commit_policy), tokens, key_file, resume_run, snapshot_every, Retention(keep_bytes)
     )
-    setup = Setup(
-        page_size, full_pages, swa_pages, dp_size, chunked_prefill_size, max_running_requests, context_length,
-        force_miss,
-    )  # fmt: skip
     if requests_path is None:
         raise click.UsageError(
             "give --offline REQUESTS.jsonl: requests come from a file, HTTP is not built yet"
         )
-    if not enable_unified_radix_tree:
-        raise click.UsageError(
-            "give --enable-unified-radix-tree: the other routes (SWA radix, chunk) are not built yet"
-        )
     if output.exists() and output.samefile(requests_path):
         raise click.UsageError(f"{output} holds the requests; results need a file of their own")
     _check_journal(recording)
+    hybrid_swa = _spec(model_path, window).window_tokens is not None
+    setup = Setup(
+        page_size, full_pages, swa_pages, dp_size, chunked_prefill_size, max_running_requests, context_length,
+        force_miss, route_for(asked, hybrid_swa=hybrid_swa, page_size=page_size),
+    )  # fmt: skip
     model = _load(model_path, window)
     lines = list(
         read_requests(requests_path.read_bytes().splitlines(), Bounds(model.spec.vocab_size, dp_size))
@@ -151,13 +155,27 @@ def _check_journal(recording: Recording) -> None:
         )
 
 
-def _load(model_path: str, window: int | None) -> Checkpoint:
+def _tiny(window: int | None) -> Tiny:
+    return Tiny() if window is None else Tiny(window_tokens=window)
+
+
+def _spec(model_path: str, window: int | None) -> ModelSpec:
+    """What the model is, before its weights are read: enough to refuse what it cannot be served with."""
     if model_path == BUILT_IN:
-        return load_tiny(Tiny() if window is None else Tiny(window_tokens=window))
+        return spec_from_config(tiny_config(_tiny(window)))
     if window is not None:
         raise click.UsageError(
             "--window is for --model-path tiny; other models have the window they were made with"
         )
+    try:
+        return read_spec(Path(model_path))
+    except (ConfigError, CheckpointError) as error:
+        raise CommandFailure(str(error), USAGE) from error
+
+
+def _load(model_path: str, window: int | None) -> Checkpoint:
+    if model_path == BUILT_IN:
+        return load_tiny(_tiny(window))
     try:
         return load_checkpoint(Path(model_path))
     except (ConfigError, CheckpointError) as error:
@@ -171,7 +189,7 @@ def _serve(
     refusals: list[Result] = []
     try:
         sizes = sizes_of(setup, model.spec, lines)
-        remark(f"{setup.ranks} rank{'s' * (setup.ranks > 1)} of {_shape(sizes.config)}")
+        remark(f"route {setup.route}: {setup.ranks} rank{'s' * (setup.ranks > 1)} of {_shape(sizes.config)}")
         with waiting("compiling the model"):
             runners = [make_runner(setup, sizes.config, model) for _ in range(setup.ranks)]
         with progress("serving", len(lines)) as advance:
@@ -193,6 +211,8 @@ def _shape(config: Config) -> str:
     return (
         f"{count_text(config.full_pages)} FULL and {count_text(config.swa_pages)} SWA pages of {config.page_size} tokens, "
         f"window {config.window_tokens}"
+        if config.window_tokens
+        else f"{count_text(config.full_pages)} FULL pages of {config.page_size} tokens"
     )
 
 
@@ -234,6 +254,7 @@ def facts_of(report: Report, setup: Setup) -> dict[str, object]:
             f"(about {bytes_text(million)} per million such requests)"
         )
     return {
+        "route": report.route,
         "requests": f"{count_text(report.requests)} ({reasons})" if reasons else "0",
         "prompt tokens": count_text(report.prompt_tokens),
         "of them cached": f"{count_text(report.cached_tokens)} (hit rate {report.hit_rate:.1%})",

@@ -14,7 +14,9 @@ from jax.errors import JaxRuntimeError
 from msgspec import Struct
 
 from radixledger.cache.config import checked, key_stride
+from radixledger.cache.routing import RouteName
 from radixledger.cache.sizing import swa_pages_for
+from radixledger.cache.traits import TRAITS
 from radixledger.cache.window import pages_for
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.folder import listing, rank_folder
@@ -51,7 +53,10 @@ class NotServable(ValueError):
 
 
 class Setup(NamedTuple):
-    """How a server is built. Sizes are those of one rank; None stands for what fits the model and the requests."""
+    """How a server is built. Sizes are those of one rank; None stands for what fits the model and the requests.
+
+    route: as `cache.routing.route_of` said; one with a window for a model that has one.
+    """
 
     page_size: int = 16
     full_pages: int | None = None
@@ -61,6 +66,7 @@ class Setup(NamedTuple):
     running: int = 32
     context_tokens: int | None = None
     force_miss: bool = False
+    route: RouteName = "unified"
 
 
 class Sizes(NamedTuple):
@@ -80,6 +86,7 @@ class Serving(NamedTuple):
 class Report(Struct, frozen=True, kw_only=True):
     """What a run did. Tokens and pages are summed over the ranks; `serve_s` is seconds of the host."""
 
+    route: str
     requests: int
     finish_reasons: dict[str, int]
     prompt_tokens: int
@@ -111,22 +118,18 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def sizes_of(setup: Setup, spec: ModelSpec, lines: Sequence[Line]) -> Sizes:
-    """The sizes of one rank for these requests. Raises NotServable for a model without a sliding window, BadConfig.
+    """The sizes of one rank for these requests. Raises NotServable if model and route do not go together, BadConfig.
 
     A sequence may be as long as the model allows; without a limit of its own, the page tables are as wide as a power
     of two that holds the longest request.
     """
-    if spec.window_tokens is None:
-        raise NotServable("no layer of this model slides; the unified FULL + SWA cache needs one that does")
+    window = spec.window_tokens or 0
+    if TRAITS[setup.route].windowed != bool(window):
+        slides = f"a window of {window} tokens" if window else "no layer that slides"
+        raise NotServable(f"this model has {slides}; route {setup.route!r} is for others")
     page_size, limit = setup.page_size, min(setup.context_tokens or spec.context_tokens, spec.context_tokens)
     full = setup.full_pages or max(1, DEFAULT_FULL_TOKENS // page_size)
-    swa = setup.swa_pages or swa_pages_for(
-        window_tokens=spec.window_tokens,
-        page_size=page_size,
-        running=setup.running,
-        chunk_tokens=setup.chunk_tokens,
-        kept_prefixes=KEPT_PREFIXES * setup.running,
-    )
+    swa = setup.swa_pages or (_swa_pages(setup, window) if window else 0)
     wide = min(limit, full * page_size)
     if setup.context_tokens is None:
         longest = max(
@@ -138,13 +141,24 @@ def sizes_of(setup: Setup, spec: ModelSpec, lines: Sequence[Line]) -> Sizes:
         page_size=page_size,
         full_pages=full,
         swa_pages=swa,
-        window_tokens=spec.window_tokens,
+        window_tokens=window,
         rows=1 << (setup.running - 1).bit_length(),
         context_pages=pages_for(wide, page_size),
     )
     need = TokenCount(config.window_tokens)
-    checked(Opened("", Rank(0), setup.ranks, 0, "unified", config, need, key_stride(config), "plain"))
+    checked(Opened("", Rank(0), setup.ranks, 0, setup.route, config, need, key_stride(config), "plain"))
     return Sizes(config, limit)
+
+
+def _swa_pages(setup: Setup, window: int) -> int:
+    """The sizing rule's number of SWA pages; without a tree no prefix is kept."""
+    return swa_pages_for(
+        window_tokens=window,
+        page_size=setup.page_size,
+        running=setup.running,
+        chunk_tokens=setup.chunk_tokens,
+        kept_prefixes=KEPT_PREFIXES * setup.running * TRAITS[setup.route].tree,
+    )
 
 
 def make_runner(setup: Setup, config: Config, model: Checkpoint) -> StepRunner:
@@ -189,7 +203,9 @@ def open_server(
     with ExitStack() as journals:
         caches: list[ServedRank] = []
         for rank in range(len(runners)):
-            cache = open_rank(ServedRank, config, recording, rank=rank, ranks=len(runners), clock=clock)
+            cache = open_rank(
+                ServedRank, config, recording, route=setup.route, rank=rank, ranks=len(runners), clock=clock
+            )
             caches.append(cache)
             if cache.journal is not None:
                 journals.callback(cache.journal.close)
@@ -229,6 +245,7 @@ def serve_lines(
     served = [result for result in results if result.finish_reason != "refused"]
     written = journal_bytes(recording, len(runners)) - bytes_before
     return Report(
+        route=setup.route,
         requests=len(results),
         finish_reasons=dict(Counter(result.finish_reason for result in results)),
         prompt_tokens=sum(result.prompt_tokens for result in served),

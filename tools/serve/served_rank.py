@@ -21,8 +21,12 @@ from radixledger.journal.writer import JournalWriter
 Ints = NDArray[np.int32]
 
 
+ENDLESS = 1 << 40
+"""What a pool that is not there has free: it is never short."""
+
+
 class Room(NamedTuple):
-    """Pages of both pools that are free, and those that eviction would gain."""
+    """Pages of both pools that are free, and those that eviction would gain; without a window SWA is endless."""
 
     full_free: int
     full_evictable: int
@@ -121,6 +125,8 @@ class ServedRank(RankCache):
     def room(self) -> Room:
         """What both pools have left (R146); four counters are read."""
         state = self.state
+        if not state.swa.capacity:
+            return Room(state.full.available, state.full_evictable, ENDLESS, 0)
         return Room(state.full.available, state.full_evictable, state.swa.available, state.swa_evictable)
 
     def claim(self, hit: Hit) -> Gain:

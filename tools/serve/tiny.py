@@ -36,7 +36,7 @@ _MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 @dataclass(frozen=True, slots=True)
 class Tiny:
-    """The sizes that may be chosen; `window_tokens` counts the query, the last of every 6 layers is full."""
+    """The sizes that may be chosen; `window_tokens` counts the query, the last of every 6 layers is full; 0: all are."""
 
     window_tokens: int = 32
     vocab_size: int = 512
@@ -77,7 +77,7 @@ def tiny_config(tiny: Tiny = Tiny()) -> dict[str, Any]:
         "global_head_dim": 32,
         "num_global_key_value_heads": 2,
         "attention_k_eq_v": True,
-        "sliding_window": tiny.window_tokens,
+        **_layers_of(tiny),
         "max_position_embeddings": 131_072,
         "hidden_size_per_layer_input": 0,
         "final_logit_softcapping": 30.0,
@@ -86,6 +86,12 @@ def tiny_config(tiny: Tiny = Tiny()) -> dict[str, Any]:
         "eos_token_id": 1,
         "pad_token_id": 0,
     }
+
+
+def _layers_of(tiny: Tiny) -> dict[str, Any]:
+    if tiny.window_tokens:
+        return {"sliding_window": tiny.window_tokens}
+    return {"layer_types": ["full_attention"] * tiny.layers}
 
 
 def tiny_tensors(tiny: Tiny = Tiny()) -> dict[str, NDArray[np.float32]]:

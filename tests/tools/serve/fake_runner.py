@@ -43,7 +43,7 @@ def next_id(number: int) -> int:
 def dense_ids(
     prompt: Sequence[int], count: int, window_tokens: int, eos_ids: frozenset[int] = frozenset()
 ) -> list[int]:
-    """What comes out after `prompt`: the truth that no page table can spoil."""
+    """What comes out after `prompt`: the truth that no page table can spoil. `window_tokens` 0: a model without one."""
     tokens, numbers, made = list(prompt), list[int](), list[int]()
     before = window = 0
     while len(made) < count:
@@ -51,9 +51,9 @@ def dense_ids(
         number = kept(tokens[place], place, before, window)
         numbers.append(number)
         before += mixed(number, place)
-        window += mixed(number ^ _SWA_SALT, place)
+        window += mixed(number ^ _SWA_SALT, place) if window_tokens else 0
         stale = place - window_tokens + 1
-        if stale >= 0:
+        if window_tokens and stale >= 0:
             window -= mixed(numbers[stale] ^ _SWA_SALT, stale)
         if len(numbers) == len(tokens):
             made.append(next_id(number))
@@ -97,6 +97,8 @@ class FakeRunner:
 
     def _span(self, span: Span, full_table: Ints, swa_table: Ints) -> int:
         start, stop = span.start, span.start + len(span.tokens)
+        if not self.window_tokens:
+            return self._span_of_one_pool(span, full_table)
         first = max(0, start - self.window_tokens + 1)
         full = self._slots(full_table[span.row], 0, stop, len(self.full))
         swa = self._slots(swa_table[span.row], first, stop, len(self.swa))
@@ -115,6 +117,16 @@ class FakeRunner:
                 window -= mixed(windows[stale - first], stale)
         self.full[full[start:]] = np.array(numbers[start:], np.uint64)
         self.swa[swa[start - first :]] = np.array(windows[start - first :], np.uint64)
+        return next_id(number)
+
+    def _span_of_one_pool(self, span: Span, full_table: Ints) -> int:
+        full = self._slots(full_table[span.row], 0, span.start + len(span.tokens), len(self.full))
+        numbers = self.full[full].tolist()
+        before, number = sum(mixed(number, place) for place, number in enumerate(numbers[: span.start])), 0
+        for place, token in enumerate(span.tokens.tolist(), span.start):
+            number = numbers[place] = kept(token, place, before, 0)
+            before += mixed(number, place)
+        self.full[full[span.start :]] = np.array(numbers[span.start :], np.uint64)
         return next_id(number)
 
     def _slots(self, row: Ints, first: int, stop: int, limit: int) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.invariants import broken_laws
+from radixledger.cache.traits import TRAITS
 from radixledger.journal.accounts import FREE, Kind
 from radixledger.journal.events import AnyEvent, Config, Opened
 from radixledger.journal.units import Rank, TokenCount
@@ -54,7 +55,7 @@ class ListJournal:
 
 
 class House:
-    """An engine of `ranks` equal ranks."""
+    """An engine of `ranks` equal ranks on one route; the sizes of SWA are 0 on a route without a window."""
 
     def __init__(
         self,
@@ -69,8 +70,12 @@ class House:
         running: int = 4,
         eos_ids: frozenset[int] = frozenset(),
         force_miss: bool = False,
+        route: str = "unified",
         runner_of: RunnerOf | None = None,
     ) -> None:
+        self.route = route
+        if not TRAITS[route].windowed:
+            swa_pages = window_tokens = 0
         self.config = Config(
             page_size=page_size,
             full_pages=full_pages,
@@ -93,7 +98,7 @@ class House:
     def _opened(self, rank: int, ranks: int) -> Opened:
         need = TokenCount(self.config.window_tokens)
         return Opened(
-            "test", Rank(rank), ranks, 0, "unified", self.config, need, 4 * self.config.page_size, "plain"
+            "test", Rank(rank), ranks, 0, self.route, self.config, need, 4 * self.config.page_size, "plain"
         )
 
     def serve(self, *requests: Request) -> list[Result]:
