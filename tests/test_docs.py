@@ -24,10 +24,11 @@ STEP_LIMIT_S = 600
 
 
 def environment(home: Path) -> dict[str, str]:
-    """A newcomer's: our command on the path, an empty home, a plain terminal of 100 columns."""
+    """A newcomer's: our command on the path, an empty home, a plain terminal of 100 columns; the code is this tree's."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return {
         "PATH": path,
+        "PYTHONPATH": str(Path(__file__).parents[1] / "src"),
         "HOME": str(home),
         "COLUMNS": "100",
         "NO_COLOR": "1",

@@ -38,6 +38,9 @@ from radixledger.tools.opening import Recording, open_rank
 from radixledger.tools.route_options import Asked, route_for, route_options
 from radixledger.tools.streams import BadTrace, Job, TraceStream, read_trace
 
+SHOWN_REFUSALS = 20
+"""Requests that are turned away and told of one by one; of more, the number is told at the end."""
+
 
 class Drive(msgspec.Struct):
     """What one drive came to, all ranks together; lengths in tokens, times of this process."""
@@ -90,6 +93,8 @@ def drive_rank(
         cache.close("the trace is through")
     into.host_seconds += time.process_time() - begun
     counts, totals, page_size = driver.counts, cache.state.totals, cache.state.page_size
+    for refusal in driver.refusals[: max(0, SHOWN_REFUSALS - into.refused)]:
+        remark(f"refused {refusal}")
     into.requests += counts.finished + counts.refused
     into.refused += counts.refused
     into.prompt_tokens += counts.prompt_tokens

@@ -79,6 +79,8 @@ class Driver:
         self.chunk_tokens = chunk_tokens
         self.max_running = max_running
         self.counts = Counts()
+        self.refusals: list[str] = []
+        """Why requests were turned away, one sentence each, in order."""
         self.clock = clock if clock is not None else StepClock()
         self._waiting: deque[Job] = deque()
         self._prefilling: deque[_Live] = deque()
@@ -108,8 +110,10 @@ class Driver:
             job = self._waiting.popleft() if self._waiting else self.stream.take()
             if job is None:
                 return
-            if not self._can_ever_fit(job):
+            never = self._why_never(job)
+            if never is not None:
                 self.counts.refused += 1
+                self.refusals.append(f"{job.rid!r}: {never}")
                 self.stream.ended(job, self._answer(0))
                 continue
             if (self._prefilling or self._running) and not self._fits_now(job):
@@ -123,14 +127,21 @@ class Driver:
             self.counts.hit_tokens += admission.hit.tokens
             self.counts.full_hit_tokens += admission.hit.full_tokens
 
-    def _can_ever_fit(self, job: Job) -> bool:
-        """FULL must hold the whole sequence; SWA, where there is any, a chunk and the window before it."""
+    def _why_never(self, job: Job) -> str | None:
+        """Why a job can never be driven, with the numbers; None if it can (B109, B116).
+
+        FULL must hold the whole sequence; SWA, where there is any, a chunk and the window before it.
+        """
         state, page_size = self.cache.state, self.cache.state.page_size
         whole = pages_for(len(job.prompt) + job.outputs, page_size)
+        limit = min(state.full.capacity, state.config.context_pages)
+        asked = f"{len(job.prompt)} prompt tokens and {job.outputs} to come take"
+        if whole > limit:
+            return f"{asked} {whole} FULL pages of {page_size} tokens; the rank has {limit}"
         chunk = pages_for(min(self.chunk_tokens, len(job.prompt)), page_size) + state.tail_pages + 2
-        return whole <= min(state.full.capacity, state.config.context_pages) and (
-            not self._windowed or min(whole, chunk) <= state.swa.capacity
-        )
+        if self._windowed and min(whole, chunk) > state.swa.capacity:
+            return f"{asked} {min(whole, chunk)} SWA pages at a time; the rank has {state.swa.capacity}"
+        return None
 
     def _fits_now(self, job: Job) -> bool:
         """Whether the prompt fits beside what the others still want; its own cached prefix counts as free (B114)."""

@@ -106,9 +106,8 @@ def test_the_same_drive_leaves_the_same_events_at_the_same_virtual_times(tmp_pat
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--journal", "run"], "--enable-unified-radix-tree"),
         (["--enable-unified-radix-tree"], "--journal"),
-        (["--journal", "run", "--enable-unified-radix-tree", "--window", "0"], "window_tokens"),
+        (["--journal", "run", "--enable-unified-radix-tree", "--window", "-1"], "window_tokens"),
         (["--journal", "run", "--enable-unified-radix-tree", "--page-size", "0"], "page_size"),
         (["--journal", "run", "--enable-unified-radix-tree", "--dp-size", "0"], "--dp-size"),
     ],

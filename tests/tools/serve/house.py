@@ -138,7 +138,7 @@ class House:
 class Desk:
     """One rank, step by step: `tick` until something is to be looked at."""
 
-    def __init__(self, **sizes: int) -> None:
+    def __init__(self, **sizes: int | str) -> None:
         self.house = House(**sizes)  # type: ignore[arg-type]
         self.state = self.house.caches[0].state
         self.scheduler = self.house.engine.ranks[0].scheduler

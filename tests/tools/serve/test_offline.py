@@ -342,7 +342,6 @@ def test_an_existing_run_is_refused_unless_it_is_to_go_on(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--journal", "run"], "--enable-unified-radix-tree"),
         (["--enable-unified-radix-tree"], "--journal RUN"),
         ([*UNIFIED, "--journal", "run", "--output", "requests.jsonl"], "a file of their own"),
         ([*UNIFIED, "--journal", "run", "--page-size", "48"], "48"),
