@@ -164,9 +164,11 @@ def test_the_serving_page_names_every_option_of_serve() -> None:
     assert command is not None
     page = text("serving.md")
     options = {
-        option.opts[0]
+        name
         for option in command.params
-        if isinstance(option, click.Option) and option.opts[0].startswith("--")
+        if isinstance(option, click.Option)
+        for name in (*option.opts, *option.secondary_opts)
+        if name.startswith("--")
     }
     assert {option for option in options if option not in page} == set()
     named = set(re.findall(r"`(--[a-z-]+)", page.partition("\n## Options\n")[2].partition("\n## ")[0]))
