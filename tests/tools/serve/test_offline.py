@@ -220,15 +220,6 @@ def test_pools_of_the_default_size_hold_more_windows_than_requests_run(tiny: Che
     assert (config.full_pages, config.swa_pages) == (4_096, 32 * 4 + 16 + 128 * 3)
 
 
-def test_a_model_without_a_window_is_refused(tiny: Checkpoint) -> None:
-    full_only = tuple(layer for layer in tiny.spec.layers if layer.window_tokens is None)
-    spec = type(tiny.spec)(
-        **{name: getattr(tiny.spec, name) for name in tiny.spec.__slots__} | {"layers": full_only}
-    )
-    with pytest.raises(NotServable, match="no layer of this model slides"):
-        sizes_of(Setup(), spec, ())
-
-
 def test_a_device_without_room_says_which_sizes_to_give(
     tiny: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
