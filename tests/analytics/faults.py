@@ -189,6 +189,24 @@ def recorded_violations(story: Story) -> Row:
     }
 
 
+def kept_without_a_tree(story: Story) -> Row:
+    """The rank is opened again without a tree, and a request gives its first page to one."""
+    story.route = "swa_chunk"
+    story.open()
+    admit(story, 2, "r2", 12)
+    extend(story, 2, 8, [6, 7], [6, 7])
+    seq = story.tell(insert(story, 2, 3, 0, [6], [6]))
+    return {
+        "seq": seq,
+        "event": "Transferred",
+        "request": 2,
+        "node": 3,
+        "route": "swa_chunk",
+        "full_pages": 1,
+        "swa_pages": 1,
+    }
+
+
 def ledger_identity(story: Story) -> Row:
     """A residual that nobody owns."""
     seq = story.ledger("idle", full_tree_evictable=12)
@@ -240,7 +258,7 @@ FAULTS: dict[str, Callable[[Story], Row]] = {
     for fault in (
         double_free, foreign_free, two_owners, pending_page_allocated, reserved_page_freed, leak_at_end,
         stale_mapping, duplicate_mapping, credit_differs_from_delta, unbalanced_lock, locked_node_removed,
-        cursor_moved_backward, path_shorter_than_window, cross_rank_touch, freed_under_a_step, missing_events, recorded_violations,
+        cursor_moved_backward, path_shorter_than_window, cross_rank_touch, kept_without_a_tree, freed_under_a_step, missing_events, recorded_violations,
         ledger_identity, ledger_diagnostics, ledger_capacity_drift, ledger_after_flush, ledger_mapping_count,
         ledger_total_decreased, ledger_differs_from_events,
     )
