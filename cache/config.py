@@ -54,6 +54,8 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
     ):
         if name not in known:
             raise BadConfig(field, f"{name!r} is not one of {', '.join(known)}")
+    if opened.route == "legacy":
+        _check_legacy(config)
     if not 0 <= opened.rank < opened.ranks:
         raise BadConfig("rank", f"{opened.rank} is not one of {opened.ranks} ranks")
     if opened.stride not in (key_stride(config), *also_strides):
@@ -84,6 +86,17 @@ def _check_window(opened: Opened) -> None:
             raise BadConfig(field, f"{value}, but route {opened.route!r} has no SWA pool: it has to be 0")
         if windowed and not 1 <= value <= MAX_PAGES:
             raise BadConfig(field, f"{value} is not between 1 and {MAX_PAGES}")
+
+
+def _check_legacy(config: Config) -> None:
+    """The rollback route has its own rules, and no policy changes them."""
+    for field, name, ruled in (
+        ("tombstone_leaf", config.tombstone_leaf, "veto"),
+        ("swa_victims", config.swa_victims, "lru"),
+        ("eviction", config.eviction, "lru"),
+    ):
+        if name != ruled:
+            raise BadConfig(field, f"{name!r} is not the legacy route's rule; {ruled!r} is, and no other")
 
 
 def bounded(opened: Opened) -> Opened:

@@ -128,7 +128,7 @@ def matched(state: State, event: Matched) -> None:
             "a_match_ends_where_its_node_ends",
             f"node {node.id} ends at page {node.end}, hit {event.hit}",
         )
-    touch(state, node)
+    touch(state, state.nodes[event.walked] if event.walked else node)
 
 
 def locked(state: State, event: Locked) -> None:

@@ -7,7 +7,7 @@ it by name and never know which it is. Rule: facts of a route that the fold need
 
 from typing import NamedTuple, Protocol
 
-from radixledger.cache import decide_chunk, decide_eviction, decide_unified
+from radixledger.cache import decide_chunk, decide_eviction, decide_legacy, decide_unified
 from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_pages import Decision
 from radixledger.cache.match import Hit, Walk
@@ -64,6 +64,7 @@ ROUTES: dict[str, Route] = {
     "radix": Route(decide_unified, decide_eviction),
     "swa_chunk": Route(decide_chunk, decide_eviction),
     "chunk": Route(decide_chunk, decide_eviction),
+    "legacy": Route(decide_legacy, decide_legacy),
 }
 
 

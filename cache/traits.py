@@ -18,6 +18,8 @@ class Traits(NamedTuple):
     """An insert frees what the tree had already; else a stranger who brought it keeps it, and frees it himself (R62)."""
     windowed: bool = True
     """There is SWA beside FULL; else the SWA pool, the window and what a boundary needs of it are 0."""
+    live_ends: bool = False
+    """A leaf is never a tombstone, and no tombstone lies in a locked window."""
 
 
 TRAITS: dict[str, Traits] = {
@@ -25,6 +27,7 @@ TRAITS: dict[str, Traits] = {
     "radix": Traits(frees_duplicates=False, windowed=False),
     "swa_chunk": Traits(tree=False),
     "chunk": Traits(tree=False, windowed=False),
+    "legacy": Traits(refreshes_path=True, live_ends=True),
 }
 """Every route that a cache can be built with; the keys are those of `routes.ROUTES`."""
 

@@ -63,6 +63,8 @@ class Site(IntEnum):
     PREFIX = 14
     RELEASED = 15
     """FULL pages of a request whose window part had been reclaimed before."""
+    CHILDLESS_TOMBSTONE = 29
+    """A tombstone whose last child was removed, on the legacy route, where a leaf is never a tombstone."""
 
 
 def cause(operation: Operation, site: Site = Site.WHOLE) -> Cause:

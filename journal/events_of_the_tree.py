@@ -97,6 +97,8 @@ class Matched(Event, frozen=True, array_like=True, gc=False, tag=21):
     cause: Cause = NO_CAUSE
     full_only: bool = False
     """SWA was not asked for: a request looked up a path of its own (R72)."""
+    walked: NodeId = ROOT
+    """Where the walk ended whose whole path became the youngest, if that was below `node` (legacy route); else 0."""
 
 
 class Locked(Event, frozen=True, array_like=True, gc=False, tag=22):
