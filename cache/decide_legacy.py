@@ -17,7 +17,7 @@ from radixledger.cache import decide_eviction
 from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_pages import Decision, destination
 from radixledger.cache.eviction import oldest_leaf, oldest_window
-from radixledger.cache.match import FROM_ROOT, Hit, Walk, descend, hit_of
+from radixledger.cache.match import Hit, Walk, descend, hit_of
 from radixledger.cache.refusals import Busy, Refusal
 from radixledger.cache.slices import Inserted, Slice, check_slice, free_duplicate, split_at
 from radixledger.cache.state import Node, Request, State
@@ -44,6 +44,9 @@ from radixledger.journal.units import (
     RequestId,
     TokenCount,
 )
+
+_FROM_ROOT = 1 << 60
+"""The live pages that the count begins with at the root: as many as any window needs (R75)."""
 
 _MATCH = cause(Operation.MATCH)
 _EVICT = cause(Operation.EVICT)
@@ -72,7 +75,7 @@ class _Way(NamedTuple):
 def _way(state: State, key: bytes, namespace: bytes) -> _Way:
     stop_at = len(key) // state.stride * state.stride
     node = best = state.root
-    depth, run = 0, FROM_ROOT
+    depth, run = 0, _FROM_ROOT
     while depth * state.stride < stop_at:
         child, shared = descend(state, key, stop_at, namespace, node, depth * state.stride)
         if child is None:
@@ -121,11 +124,21 @@ def match(
     return hit
 
 
-def go_on(state: State, request: Request, key: bytes, ended: Inserted, why: Cause) -> Decision[Node]:
-    """Where a request goes on after its insert: where a match of what it inserted ends, by the rule of every match."""
-    own = key[: ended.node.end * state.stride]
-    hit = yield from match(state, own, request.namespace, rid=request.rid, request=request.id, why=why)
+def go_on(state: State, request: Request, _key: bytes, ended: Inserted, why: Cause) -> Decision[Node]:
+    """Where a request goes on after its insert: where a match of its own path ends, by the rule of every match."""
+    key, namespace = _path_key(ended.node), ended.node.namespace
+    hit = yield from match(state, key, namespace, rid=request.rid, request=request.id, why=why)
     return state.nodes[hit.node]
+
+
+def _path_key(node: Node) -> bytes:
+    """The key of the path to `node`, from the root."""
+    parts: list[bytes] = []
+    while node.parent is not None:
+        parts.append(node.key)
+        node = node.parent
+    parts.reverse()
+    return b"".join(parts)
 
 
 # -- insert --------------------------------------------------------------------------------------------------
@@ -138,9 +151,8 @@ def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decisi
     an insert without either, by the `Matched` that ends it.
     """
     check_slice(state, key, namespace, brought)
-    if brought.start is not None:
-        _check_own_path(state, key, namespace, brought)
-    node, done, total = state.root, 0, len(brought.pages) // 4
+    node, total = brought.start or state.root, len(brought.pages) // 4
+    done = node.end
     while done < total:
         child, shared = descend(state, key, total * state.stride, namespace, node, done * state.stride)
         if child is None:
@@ -161,16 +173,6 @@ def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decisi
         why = brought.why(Site.WHOLE)
         yield Matched("", brought.request, asked, tokens, tokens, node.id, stop, namespace, why)
     return Inserted(node, prefix)
-
-
-def _check_own_path(state: State, key: bytes, namespace: bytes, brought: Slice) -> None:
-    """Refuse a key that does not begin with the path that its request holds: the walk begins at the root."""
-    way = _way(state, key[: brought.prev * state.stride], namespace)
-    if way.last is not brought.start or way.inside:
-        raise Refusal(
-            f"the key does not begin with the {brought.prev} pages that its request holds",
-            request=brought.request,
-        )
 
 
 def _overlap(state: State, node: Node, brought: Slice) -> Decision[None]:

@@ -118,7 +118,28 @@ CHUNK_SETTINGS = {
 }
 """No tree, with one pool and with two."""
 
-SETTINGS = WINDOW_SETTINGS | RADIX_SETTINGS | CHUNK_SETTINGS
+LEGACY_SETTINGS = {
+    "legacy, page 1, window 4": Setting(Shape(1, 4, 40, 24, row_pages=16, route="legacy")),
+    "legacy, page 1, window 1, tight": Setting(
+        Shape(1, 1, 24, 14, row_pages=12, formula="tight", route="legacy")
+    ),
+    "legacy, page 4, window 6, tight, two ranks": Setting(
+        Shape(4, 6, 24, 16, formula="tight", route="legacy"), ranks=2
+    ),
+    "legacy, page 16, window 16, tight, two ranks": Setting(
+        Shape(16, 16, 24, 16, formula="tight", route="legacy"), ranks=2
+    ),
+    "legacy, page 16, window 40, going on": Setting(Shape(16, 40, 32, 26, route="legacy"), strict=False),
+    "legacy, page 128, window 200, tight": Setting(Shape(128, 200, 26, 18, formula="tight", route="legacy")),
+    "legacy, page 128, window 128, two ranks": Setting(Shape(128, 128, 26, 16, route="legacy"), ranks=2),
+    "legacy, page 256, window 100": Setting(Shape(256, 100, 24, 12, route="legacy")),
+    "legacy, page 256, window 700, tight, going on": Setting(
+        Shape(256, 700, 34, 28, formula="tight", route="legacy"), strict=False
+    ),
+}
+"""The rollback route: W below, at and above P, both formulas, one rank and two."""
+
+SETTINGS = WINDOW_SETTINGS | RADIX_SETTINGS | CHUNK_SETTINGS | LEGACY_SETTINGS
 
 LETTERS = "aAb"
 """Contents of pages; `A` differs from `a` in its last token only."""

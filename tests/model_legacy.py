@@ -123,7 +123,8 @@ class LegacyModel(FacesModel):
             if not orphan or tree.holders(parent):
                 return
             expected = tuple(tree.places[prefix].full for prefix in tree.span(parent))
-            assert chosen and chosen.pop(0) == expected, f"tombstone {expected} was left without children"
+            victim = chosen.pop(0) if chosen else ()
+            assert victim == expected, f"tombstone {expected} was left without children, {victim} went"
             end = parent
 
     def no_leaf_is_a_tombstone(self) -> bool:

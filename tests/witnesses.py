@@ -41,12 +41,16 @@ from radixledger.journal.units import ROOT, NodeId, RequestId
 
 from .model import TREE, Turned
 from .model_faces import FacesModel
+from .model_legacy import LegacyModel
 from .model_requests import RankModel
 from .model_tree import Prefix, Shape
 
 T = TypeVar("T")
 
 DIGEST_EVERY = 16
+
+MODELS: dict[str, type[FacesModel]] = {"unified": FacesModel, "legacy": LegacyModel}
+"""Who imagines which route."""
 
 
 class Tape:
@@ -186,7 +190,7 @@ class Witnesses:
         self.tape = Tape(opened)
         self.live = WatchedRank(opened, self.tape, strict=strict, digest_every=DIGEST_EVERY)
         self.folded = begin(opened)
-        self.model = FacesModel(shape, strict)
+        self.model = MODELS[shape.route](shape, strict)
         self.seen: Counter[str] = Counter()
         self.letters: dict[bytes, str] = {}
         """What the machine calls the content of a page, by the bytes of its key."""
