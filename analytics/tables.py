@@ -222,10 +222,11 @@ ARRAYS: dict[str, dict[str, str]] = {
 """What is stored of each table: the arrays and their SQL types."""
 
 
-def _words(members: type[IntEnum]) -> tuple[str, ...]:
-    """The members in lower case, in the order of their numbers, which begin at 0 and leave none out."""
-    assert [member.value for member in members] == list(range(len(members))), members
-    return tuple(member.name.lower() for member in members)
+def _words(members: type[IntEnum]) -> tuple[str | None, ...]:
+    """The members in lower case, each at the place of its number; None for a number that nobody has yet."""
+    names = {member.value: member.name.lower() for member in members}
+    assert min(names) >= 0, members
+    return tuple(names.get(number) for number in range(max(names) + 1))
 
 
 def _event_names() -> tuple[str | None, ...]:
@@ -235,7 +236,7 @@ def _event_names() -> tuple[str | None, ...]:
 
 def _cause_names() -> tuple[str, ...]:
     """The label of each cause; numbers without one, and those of the future, are `unknown`."""
-    labels = map(label, range(len(Operation) << 5))
+    labels = map(label, range((max(Operation) + 1) << 5))
     return (*(name if "(" not in name else "unknown" for name in labels), "unknown")
 
 

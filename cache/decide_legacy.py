@@ -119,7 +119,7 @@ def match(
     hit = hit_of(found, node, state.page_size)
     yield Matched(
         rid, request, TokenCount(len(key) // state.stride * state.page_size), hit.full_tokens, hit.tokens, node.id,
-        found.stop, namespace, why, last.id if last is not node else ROOT,
+        found.stop, namespace, why, full_only, last.id if last is not node else ROOT,
     )  # fmt: skip
     return hit
 
@@ -171,7 +171,9 @@ def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decisi
         asked, tokens = TokenCount(total * state.page_size), TokenCount(node.end * state.page_size)
         stop = Stop.END_OF_KEY if tokens == asked else Stop.NO_CHILD
         why = brought.why(Site.WHOLE)
-        yield Matched("", brought.request, asked, tokens, tokens, node.id, stop, namespace, why)
+        yield Matched(
+            "", brought.request, asked, tokens, tokens, node.id, stop, namespace, why, full_only=True
+        )
     return Inserted(node, prefix)
 
 

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from radixledger.cache.face_rank import FaceRank
 
 from . import play_faces, play_pages, play_requests, witnesses
-from .machine import SETTINGS, WINDOW_SETTINGS, Command, Dice, Play, Setting
+from .machine import LEGACY_SETTINGS, SETTINGS, WINDOW_SETTINGS, Command, Dice, Play, Setting
 from .transitions import everywhere, somewhere
 
 COMMANDS: dict[Command, int] = play_requests.COMMANDS | play_pages.COMMANDS | play_faces.COMMANDS
@@ -136,6 +136,21 @@ def test_settings_cover_the_windows_that_formulas_get_wrong() -> None:
         (2, True),
         (1, False),
     }
+
+
+def test_the_rollback_route_is_played_at_every_kind_of_size() -> None:
+    """R208, R274: pages 1, 16, 128, 256; W below, at and above P; both formulas; one rank and two."""
+    shapes = [setting.shape for setting in LEGACY_SETTINGS.values()]
+    assert {shape.page for shape in shapes} >= {1, 16, 128, 256}
+    assert {(shape.window > shape.page) - (shape.window < shape.page) for shape in shapes} == {-1, 0, 1}
+    odd = [
+        shape
+        for shape in shapes
+        if shape.window % shape.page and (shape.window + 1) % shape.page and shape.window > shape.page
+    ]
+    assert {shape.formula for shape in odd} == {"rfc", "tight"}
+    modes = {(setting.ranks, setting.strict) for setting in LEGACY_SETTINGS.values()}
+    assert modes == {(1, True), (2, True), (1, False)}
 
 
 @pytest.mark.soak

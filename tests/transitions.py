@@ -126,9 +126,16 @@ SOMEWHERE = kinds("""
 """)
 
 
+LEGACY_EVERYWHERE = kinds("""
+    FULL tree→free: Removed evict/childless_tombstone
+""")
+"""What the legacy route does and no other: a leaf takes the childless tombstones above it along."""
+
+
 def everywhere(route: str) -> list[str]:
     """What must happen under every setting of a route."""
-    return [kind for kind in EVERYWHERE if _happens(route, kind)]
+    own = LEGACY_EVERYWHERE if route == "legacy" else ()
+    return [*(kind for kind in EVERYWHERE if _happens(route, kind)), *own]
 
 
 def somewhere(route: str) -> list[str]:

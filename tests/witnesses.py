@@ -49,8 +49,8 @@ T = TypeVar("T")
 
 DIGEST_EVERY = 16
 
-MODELS: dict[str, type[FacesModel]] = {"unified": FacesModel, "legacy": LegacyModel}
-"""Who imagines which route."""
+MODELS: dict[str, type[FacesModel]] = {"legacy": LegacyModel}
+"""Who imagines a route that has rules of its own."""
 
 
 class Tape:
@@ -190,7 +190,7 @@ class Witnesses:
         self.tape = Tape(opened)
         self.live = WatchedRank(opened, self.tape, strict=strict, digest_every=DIGEST_EVERY)
         self.folded = begin(opened)
-        self.model = MODELS[shape.route](shape, strict)
+        self.model = MODELS.get(shape.route, FacesModel)(shape, strict)
         self.seen: Counter[str] = Counter()
         self.letters: dict[bytes, str] = {}
         """What the machine calls the content of a page, by the bytes of its key."""

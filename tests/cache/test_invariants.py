@@ -7,6 +7,7 @@ import pytest
 
 from radixledger.cache import laws_of_pages as pages
 from radixledger.cache import laws_of_requests as requests
+from radixledger.cache import laws_of_routes as routes
 from radixledger.cache import laws_of_the_tree as tree
 from radixledger.cache.invariants import LAWS, broken_laws
 from radixledger.cache.keys import raw_key
@@ -125,6 +126,16 @@ def a_gap_before_the_end(state: State) -> None:
     state.nodes[ANCHOR].swa = NO_PAGES
 
 
+def a_dead_leaf_on_a_route_of_live_ends(state: State) -> None:
+    state.traits = TRAITS["legacy"]
+    state.nodes[LEAF].swa = NO_PAGES
+
+
+def a_dead_anchor_on_a_route_of_live_ends(state: State) -> None:
+    state.traits = TRAITS["legacy"]
+    state.nodes[ANCHOR].swa = NO_PAGES
+
+
 def set_in(column: str, value: int) -> Spoil:
     """Spoil one number of the row of request e."""
 
@@ -226,6 +237,8 @@ SPOILS: list[tuple[Law, Spoil]] = [
     (requests.the_path_of_a_request_ends_in_a_live_window, a_gap_before_the_end),
     (requests.a_request_has_the_receipt_of_its_path, a_released_receipt),
     (requests.a_running_step_has_live_requests, lambda state: state.running.update({2: Running((99,), (0,), (1,))})),
+    (routes.a_leaf_is_never_a_tombstone, a_dead_leaf_on_a_route_of_live_ends),
+    (routes.a_locked_window_has_no_gap, a_dead_anchor_on_a_route_of_live_ends),
     (requests.the_digest_equals_a_recount, set_of(LEAF, "tick", 1)),
     (requests.the_digest_equals_a_recount, lambda state: state.rows.content.__setitem__(1, 7)),
     (requests.the_digest_equals_a_recount, lambda state: setattr(state.full, "digest", 0)),
