@@ -145,10 +145,13 @@ def somewhere(route: str) -> list[str]:
 
 def _happens(route: str, kind: str) -> bool:
     """Without a window nothing has SWA or heals, no eviction asks for it, and a stranger keeps the duplicates he brought;
-    without a tree nothing goes to it or comes from it, and nobody brings anything.
+    without a tree nothing goes to it or comes from it, and nobody brings anything. Rows that are longer than a pool are
+    played where there are both.
     """
     of_windows = ("SWA ", "Healed", "Reclaimed", "/heal", "/veto", "evict/swa_leaf", "insert/duplicate")
     of_trees = ("tree", "Healed", "/duplicate", "/veto", "/released")
+    if kind == "refused: never_fits":
+        return route in ("unified", "legacy")
     return not (route in ("radix", "chunk") and any(word in kind for word in of_windows)) and not (
         route in ("chunk", "swa_chunk") and any(word in kind for word in of_trees)
     )
