@@ -126,7 +126,6 @@ LEGACY_SETTINGS = {
     "legacy, page 4, window 3, tight": Setting(
         Shape(4, 3, 28, 14, row_pages=12, formula="tight", route="legacy")
     ),
-    "legacy, page 4, window 4, tight": Setting(Shape(4, 4, 24, 14, formula="tight", route="legacy")),
     "legacy, page 4, window 6, rows longer than FULL": Setting(
         Shape(4, 6, 24, 14, row_pages=26, route="legacy")
     ),

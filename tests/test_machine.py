@@ -25,6 +25,8 @@ from .transitions import everywhere, somewhere
 
 COMMANDS: dict[Command, int] = play_requests.COMMANDS | play_pages.COMMANDS | play_faces.COMMANDS
 STEPS_BY_SEED = 900
+SEEDS = {"legacy": (1, 3)}
+"""Where one play would be too short: leaves that are not cut at the window make tombstones rare."""
 EXAMPLES_SHARE = 3
 """A profile's examples are shared out: one setting gets this fraction of them."""
 
@@ -75,7 +77,9 @@ def by_seed(setting: Setting, seed: int, steps: int) -> Play:
 
 @cache
 def seen_by_seed(name: str) -> Counter[str]:
-    return by_seed(SETTINGS[name], 1, STEPS_BY_SEED).seen()
+    setting = SETTINGS[name]
+    plays = [by_seed(setting, seed, STEPS_BY_SEED) for seed in SEEDS.get(setting.shape.route, (1,))]
+    return sum((play.seen() for play in plays), Counter())
 
 
 @pytest.mark.parametrize("name", SETTINGS)
