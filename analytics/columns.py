@@ -17,15 +17,23 @@ from radixledger.journal.accounts import describe
 from radixledger.journal.events import (
     Aborted,
     Admitted,
+    Adopted,
+    BackupBegun,
+    BackupEnded,
     Closed,
     Config,
+    Demoted,
     Digested,
     Event,
     Evicted,
     Finished,
     Gap,
+    Gathered,
     Healed,
+    HostDropped,
     LedgerTaken,
+    LoadBegun,
+    LoadEnded,
     Locked,
     Matched,
     Opened,
@@ -132,19 +140,56 @@ def _opened_labels(group: Group) -> Columns:
     }
 
 
+_SIGNS: dict[type[Event], dict[str, int]] = {
+    Transferred: {"full": 1, "swa": 1},
+    Tombstoned: {"swa": -1},
+    Healed: {"swa": 1},
+    Removed: {"full": -1, "swa": -1},
+    BackupBegun: {"host": 1},
+    HostDropped: {"host": -1},
+    Demoted: {"full": -1},
+    Adopted: {"full": 1},
+}
+"""Which of an event's page columns its node gains (1) or loses (-1)."""
+
+
 def _node_gains(group: Group) -> Columns:
     """One row for the node: the pages that it gained or lost, and its parent where the event names one."""
-    full_sign, swa_sign = {Transferred: (1, 1), Tombstoned: (0, -1), Healed: (0, 1), Removed: (-1, -1)}[
-        group.kind
-    ]
-    rows = {"at": group.at, "node": group.ints("node"), "swa_delta": swa_sign * group.lengths("swa")}
-    rows["full_delta"] = full_sign * group.lengths("full") if full_sign else np.zeros_like(group.at)
+    rows = {"at": group.at, "node": group.ints("node")}
+    signs = _SIGNS[group.kind]
+    for pool in ("full", "swa", "host"):
+        sign = signs.get(pool, 0)
+        rows[f"{pool}_delta"] = sign * group.lengths(pool) if sign else np.zeros_like(group.at)
     return rows | ({"parent": group.ints("parent")} if group.kind is Transferred else {})
+
+
+def _node_of_copy(group: Group) -> Columns:
+    """A copy ended: the node has FULL pages again, or no HOST pages after all."""
+    landed, node = group.ints("landed"), group.ints("node")
+    if group.kind is LoadEnded:
+        full, host = landed * group.lengths("full"), np.zeros_like(group.at)
+    else:
+        full, host = np.zeros_like(group.at), (landed - 1) * group.lengths("host")
+    told = ((full != 0) | (host != 0)) & (node != 0)
+    return {
+        "at": group.at[told],
+        "node": node[told],
+        "full_delta": full[told],
+        "swa_delta": np.zeros_like(full[told]),
+        "host_delta": host[told],
+    }
+
+
+def _copies(group: Group) -> Columns:
+    """One row for each event of a copy: its pages, and whether they landed where it ended."""
+    rows = _fields(ints=("transfer", "landed"))(group)
+    pages = "host" if group.kind in (BackupBegun, BackupEnded) else "full"
+    return rows | {"pages": np.zeros_like(group.at) if group.kind is Gathered else group.lengths(pages)}
 
 
 def _node_cut(group: Group) -> Columns:
     """Two rows: the upper node gains what the lower one loses, and stands between it and its parent."""
-    full, swa = group.lengths("full"), group.lengths("swa")
+    full, swa, host = group.lengths("full"), group.lengths("swa"), group.lengths("host")
     node, upper = group.ints("node"), group.ints("upper")
     return {
         "at": np.concatenate([group.at, group.at]),
@@ -152,10 +197,13 @@ def _node_cut(group: Group) -> Columns:
         "parent": np.concatenate([upper, group.ints("parent")]),
         "full_delta": np.concatenate([-full, full]),
         "swa_delta": np.concatenate([-swa, swa]),
+        "host_delta": np.concatenate([-host, host]),
     }
 
 
 def _node_changes(group: Group) -> Columns:
+    if group.kind in (BackupEnded, LoadEnded):
+        return _node_of_copy(group)
     return _node_cut(group) if group.kind is Split else _node_gains(group)
 
 
@@ -205,8 +253,7 @@ def _digests(group: Group) -> Columns:
 
 
 def _ledgers(group: Group) -> Columns:
-    objects = ("phase", "digest")
-    numbers = tuple(name for name in LedgerTaken.__struct_fields__ if name not in objects)
+    numbers = tuple(name for name in LedgerTaken.__struct_fields__ if name not in ("phase", "digest"))
     return _fields(ints=numbers, objects=("phase",))(group)
 
 
@@ -221,8 +268,12 @@ _READERS: dict[str, tuple[_Reader, tuple[type[Event], ...]]] = {
     "opened_labels": (_opened_labels, (Opened,)),
     "admissions": (_fields(ints=("prompt", "prefix"), objects=("rid", "namespace")), (Admitted,)),
     "endings": (_fields(ints=("tokens", "cached")), (Finished, Retracted, Aborted)),
-    "matches": (_fields(ints=("asked", "full_hit", "hit", "stop"), objects=("rid", "namespace")), (Matched,)),
-    "node_changes": (_node_changes, (Transferred, Split, Tombstoned, Healed, Removed)),
+    "matches": (
+        _fields(ints=("asked", "full_hit", "hit", "stop", "host_hit"), objects=("rid", "namespace")),
+        (Matched,),
+    ),
+    "node_changes": (_node_changes, (Split, BackupEnded, LoadEnded, *_SIGNS)),
+    "copies": (_copies, (BackupBegun, Gathered, BackupEnded, LoadBegun, LoadEnded)),
     "lock_changes": (_lock_changes, (Locked, Unlocked)),
     "reclaims": (_reclaims, (Reclaimed,)),
     "repointings": (_repointings, (Repointed,)),

@@ -77,6 +77,10 @@ _FINDING = (
     _CAUSE,
 )
 
+_LEDGER_TERMS = tuple(
+    name for name in LedgerTaken.__struct_fields__ if name not in ("phase", "idle", "digest")
+)
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "events": (
         *_KEY,
@@ -148,7 +152,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_TIME,
         *_texts("rid"),
         _REQUEST,
-        *_numbers("asked", "full_hit", "hit"),
+        *_numbers("asked", "full_hit", "hit", "host_hit"),
         _NODE,
         _word("stop", "stop", "stop", "BIGINT"),
         *_texts("namespace", sql="BLOB"),
@@ -159,7 +163,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _EVENT,
         _NODE,
         *_numbers_or_null("parent"),
-        *_numbers("full_delta", "swa_delta"),
+        *_numbers("full_delta", "swa_delta", "host_delta"),
         _REQUEST,
         _CAUSE,
     ),
@@ -173,6 +177,16 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _REQUEST,
         _CAUSE,
     ),
+    "copies": (
+        *_KEY,
+        *_TIME,
+        _EVENT,
+        *_numbers("transfer"),
+        _NODE,
+        *_numbers("pages"),
+        Column("landed", "BOOLEAN", "landed", "BIGINT", f"nullif(landed, {NONE})::BOOLEAN"),
+        _CAUSE,
+    ),
     "reclaims": (*_KEY, _REQUEST, *_numbers("start", "stop", "pages", "in_flight"), _CAUSE),
     "repointings": (*_KEY, _REQUEST, *_numbers("start", "protected", "pages"), _NODE, _CAUSE),
     "step_changes": (
@@ -184,7 +198,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
     "step_spans": (*_KEY, *_numbers("number"), _REQUEST, *_numbers("start", "stop")),
     "evictions": (*_KEY, *_numbers("asked_full", "asked_swa", "gained_full", "gained_swa", "events"), _CAUSE),
-    "ledgers": (*_KEY, *_texts("phase"), _flag("idle"), *_numbers(*LedgerTaken.__struct_fields__[2:-1])),
+    "ledgers": (*_KEY, *_texts("phase"), _flag("idle"), *_numbers(*_LEDGER_TERMS)),
     "refusals": (*_KEY, *_texts("reason", "detail"), *_FINDING),
     "violations": (*_KEY, *_texts("law", "detail"), *_FINDING),
     "gaps": (*_KEY, *_numbers("lost"), *_texts("reason")),
@@ -200,9 +214,10 @@ TITLES: dict[str, str] = {
     "opened_labels": "The labels in each Opened.",
     "admissions": "Requests that got a row, with their prompt and the prefix that the tree had.",
     "endings": "Requests that finished, were retracted or aborted.",
-    "matches": "Look-ups: how far FULL reached, how far the window, and why no further.",
+    "matches": "Look-ups: how far FULL reached, how far the window, how far copies behind it, and why no further.",
     "node_changes": "What each node gained or lost by an event, and its parent where that was set.",
     "lock_changes": "Receipts handed out and given back.",
+    "copies": "Copies between device and host: begun, gathered, ended, node by node.",
     "reclaims": "Windows reclaimed: where each request's cursor moved, from and to.",
     "repointings": "Rows that name tree pages from now on, and their protected length.",
     "step_changes": "Device steps that began or ended.",
@@ -262,6 +277,8 @@ def vocabulary() -> Iterator[str]:
     kinds = [name for name in _WORDS["kind"] if name]
     codes = " ".join(f"WHEN '{name}' THEN {code}" for code, name in enumerate(kinds))
     yield f"CREATE MACRO account_code(kind, holder) AS holder * 8 + CASE kind {codes} END"
+    pools = " ".join(f"WHEN '{name}' THEN {code}" for code, name in enumerate(_WORDS["pool"]) if name)
+    yield f"CREATE MACRO pool_code(pool) AS CASE pool {pools} END"
     words = " ".join(f"WHEN {code} THEN '{name}'" for code, name in enumerate(kinds))
     yield f"CREATE MACRO account_kind(code) AS CASE code & 7 {words} END"
 

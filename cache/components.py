@@ -71,8 +71,8 @@ class Component:
     def recover(self, state: State, node: Node, start: int, brought: Slice) -> Events:
         """`node` had no FULL pages and gets the slice's: get back what this component lost with them.
 
-        Asked once per node and insert, when the pages stand in the node and before anybody may count on them
-        (R64, A11).
+        Asked once per node and insert, while the pages are staged in the slice, checked and still the giver's; right
+        after the last component they are the node's (R64, A11). Nothing may be cut here.
         """
         return ()
 

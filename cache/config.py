@@ -32,6 +32,7 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
         ("full_pages", config.full_pages),
         ("rows", config.rows),
         ("context_pages", config.context_pages),
+        ("host_threshold", config.host_threshold),
         ("ranks", opened.ranks),
         ("stride", opened.stride),
     ):
@@ -42,7 +43,12 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
         raise BadConfig(
             "rows", f"{config.rows} is not a power of two; {1 << config.rows.bit_length()} would do"
         )
-    for field, pages in (("full_pages", config.full_pages), ("swa_pages", config.swa_pages)):
+    _check_host(opened)
+    for field, pages in (
+        ("full_pages", config.full_pages),
+        ("swa_pages", config.swa_pages),
+        ("host_pages", config.host_pages),
+    ):
         last_slot = (pages + 1) * config.page_size - 1  # page 0 comes on top
         if last_slot > MAX_PAGES:
             raise BadConfig(field, f"slot {last_slot} does not fit int32; take fewer or smaller pages")
@@ -50,6 +56,7 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
         ("route", opened.route, tuple(TRAITS)),
         ("formula", config.formula, FORMULAS),
         ("tombstone_leaf", config.tombstone_leaf, ("veto", "materialise")),
+        ("host_write", config.host_write, ("through", "back")),
         ("swa_victims", config.swa_victims, ("lru",)),
     ):
         if name not in known:
@@ -99,13 +106,23 @@ def _check_legacy(config: Config) -> None:
             raise BadConfig(field, f"{name!r} is not the legacy route's rule; {ruled!r} is, and no other")
 
 
+def _check_host(opened: Opened) -> None:
+    """A host tier mirrors FULL pages of a tree that has nothing beside them (R8)."""
+    pages = opened.config.host_pages
+    if not 0 <= pages <= MAX_PAGES:
+        raise BadConfig("host_pages", f"{pages} is not between 0 and {MAX_PAGES}")
+    if pages and not TRAITS.get(opened.route, UNKNOWN).hosted:
+        text = "cannot have a host tier, which mirrors FULL pages of a tree without SWA"
+        raise BadConfig("host_pages", f"{pages}, but route {opened.route!r} {text}; take 0, or route 'radix'")
+
+
 def bounded(opened: Opened) -> Opened:
     """`opened` itself, if a state of it can be built on anybody's word; raises BadConfig.
 
     For journals and images that nobody vouches for: the books take 28 bytes a page, a row 100, a position in it 8.
     """
     config = checked(opened, HASH_BYTES).config
-    pages, row = config.full_pages + config.swa_pages, 100 + 8 * config.context_pages
+    pages, row = config.full_pages + config.swa_pages + config.host_pages, 100 + 8 * config.context_pages
     if 28 * pages + row * config.rows > MAX_STATE_BYTES:
         raise BadConfig(
             "full_pages" if 28 * pages > row * config.rows else "rows",

@@ -12,7 +12,7 @@ from radixledger.cache.refusals import Busy
 from radixledger.cache.state import Node, State
 from radixledger.journal.accounts import Kind
 from radixledger.journal.causes import Cause, Operation, Site, cause
-from radixledger.journal.events import Evicted, Flushed, Removed
+from radixledger.journal.events import Evicted, Flushed, HostDropped, Removed
 
 
 class Gain(NamedTuple):
@@ -34,7 +34,7 @@ def evict(state: State, full_pages: int, swa_pages: int) -> Decision[Gain]:
         gained[0] += leaf.pages
         gained[1] += len(leaf.swa) >> 2
         events += 1
-        yield _remove(state, leaf, _FULL_LEAF)
+        yield remove(state, leaf, _FULL_LEAF)
     for component in state.components:
         pool, why = component.pool, cause(Operation.EVICT, component.leaf_site)
         while gained[pool] < asked[pool]:
@@ -46,7 +46,7 @@ def evict(state: State, full_pages: int, swa_pages: int) -> Decision[Gain]:
             event = component.parting(state, node)
             if event is None:
                 gained[0] += node.pages
-                event = _remove(state, node, why)
+                event = remove(state, node, why)
             yield event
     yield Evicted(full_pages, swa_pages, gained[0], gained[1], events, _EVICT)
     return Gain(gained[0], gained[1])
@@ -56,7 +56,7 @@ _EVICT = cause(Operation.EVICT)
 _FULL_LEAF = cause(Operation.EVICT, Site.FULL_LEAF)
 
 
-def _remove(state: State, leaf: Node, why: Cause) -> Removed:
+def remove(state: State, leaf: Node, why: Cause) -> Removed:
     """The fixed cascade of a leaf, FULL then SWA, as one event (R100, R101)."""
     assert leaf.parent is not None, "the root is never a candidate (R70)"
     return Removed(leaf.id, leaf.parent.id, leaf.full, leaf.swa, destination(state), why)
@@ -70,6 +70,8 @@ def check_quiet(state: State) -> None:
         raise Busy("a free group is open")
     if state.running:
         raise Busy(f"step {next(iter(state.running))} is running")
+    if state.transfers:
+        raise Busy(f"{len(state.transfers)} copies between device and host are under way; let them end first")
     if state.root.holds:
         raise Busy(f"{state.full_protected} FULL pages are held by locks that no live request owns")
     for book in (state.full, state.swa):
@@ -93,6 +95,8 @@ def flush(state: State) -> Decision[int]:
         stack.pop()
         if node.parent is not None:
             removed += 1
-            yield _remove(state, node, why)
+            if node.host:
+                yield HostDropped(node.id, node.host, why)
+            yield remove(state, node, why)
     yield Flushed(removed, why)
     return removed

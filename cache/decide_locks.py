@@ -53,6 +53,11 @@ def check_receipt(state: State, receipt: Receipt) -> None:
     owners = [
         live.rid for live in state.requests.values() if live.receipt and live.receipt.node == receipt.node
     ]
+    owners += [
+        f"load {load.id}"
+        for load in state.transfers.values()
+        if load.receipt and load.receipt.node == receipt.node
+    ]
     if (
         node is None
         or node.anchors <= len(owners)
@@ -61,5 +66,5 @@ def check_receipt(state: State, receipt: Receipt) -> None:
     ):
         raise Refusal(
             f"the receipt of node {receipt.node}, boundary {receipt.boundary}, is not held"
-            + (f", but by the live requests {', '.join(owners[:8])}" if owners else "")
+            + (f", but by {', '.join(owners[:8])}" if owners else "")
         )

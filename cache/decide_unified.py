@@ -7,13 +7,13 @@ component keeps, and why, is its own business: it is asked through `components` 
 
 from itertools import pairwise
 
-from radixledger.cache.components import Component, Events, cut_points
+from radixledger.cache.components import Component, cut_points
 from radixledger.cache.decide_pages import Decision
 from radixledger.cache.match import Hit, Walk, descend, hit_of, walk
 from radixledger.cache.slices import Inserted, Slice, check_slice, free_duplicate, split_at
 from radixledger.cache.state import Node, Request, State
 from radixledger.journal.causes import Cause, Operation, Site, cause
-from radixledger.journal.events import Locked, Matched, Stop, Transferred
+from radixledger.journal.events import Adopted, Locked, Matched, Stop, Transferred
 from radixledger.journal.units import ROOT, TO_ROOT, UNBOUND, NodeId, Pages, RequestId, TokenCount
 
 _MATCH = cause(Operation.MATCH)
@@ -82,6 +82,7 @@ def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decisi
     if brought.start is not None:
         assert brought.start.end == brought.prev, "a request's protected path ends where its last node ends"
         node, done = brought.start, brought.prev
+    prefix = done
     while done < total:
         child, shared = descend(state, key, total * stride, namespace, node, done * stride)
         if child is None:
@@ -90,10 +91,11 @@ def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decisi
             event = split_at(state, child, shared, brought.why(Site.WHOLE))
             yield event
             child = state.nodes[event.upper]
+        if child.full:
+            prefix = done + shared
         if done + shared > brought.prev:
             yield from _overlap(state, child, done, brought)
         node, done = child, done + shared
-    prefix = done
     if done < total:
         node = yield from _grow(state, node, key, namespace, done, total, brought)
     for component in state.components:
@@ -107,6 +109,9 @@ def _overlap(state: State, node: Node, start: int, brought: Slice) -> Decision[N
     The smallest of their boundaries counts (R59, R60); what lies before it is freed here (R61).
     """
     end = start + node.pages
+    if not node.full:
+        yield from unevict(state, node, start, brought)
+        return
     first, boundary = max(start, brought.prev), end
     takers: list[Component] = []
     for component in state.components:
@@ -123,17 +128,16 @@ def _overlap(state: State, node: Node, start: int, brought: Slice) -> Decision[N
         yield from component.adopt(state, node, boundary, brought)
 
 
-def unevict(
-    state: State, node: Node, start: int, brought: Slice, staged: Events, committed: Events
-) -> Decision[None]:
-    """A node that had no FULL pages gets the slice's: staged, recovered once by each component, then committed (R64).
+def unevict(state: State, node: Node, start: int, brought: Slice) -> Decision[None]:
+    """A FULL tombstone gets the slice's pages and keeps its copy; they are no duplicates, so nobody frees them.
 
-    `staged` puts the pages into the node, `committed` makes them count; FULL itself recovers nothing (R65, A11).
+    The slice is what is staged: each component recovers once by it, before the pages are the node's and count (R64,
+    A11). FULL itself recovers nothing (R65).
     """
-    yield from staged
     for component in state.components:
         yield from component.recover(state, node, start, brought)
-    yield from committed
+    fresh = brought.part(start, start + node.pages)
+    yield Adopted(node.id, brought.giver, fresh, node.host, brought.request, brought.why(Site.ADOPTED))
 
 
 def _grow(

@@ -12,7 +12,7 @@ import numpy as np
 
 from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.state import Request, State
-from radixledger.cache.tree import node_value, place_sum
+from radixledger.cache.tree import content_of, node_value, place_sum
 from radixledger.cache.weights import MASK, mix
 from radixledger.journal.accounts import RESERVED
 from radixledger.journal.units import Pages
@@ -20,7 +20,9 @@ from radixledger.journal.units import Pages
 
 def digest(state: State) -> bytes:
     """The digest from the kept sums; cost grows with live requests only."""
-    total = state.full.digest + state.swa.digest + state.mapping.digest + state.tree_digest
+    total = (
+        state.full.digest + state.swa.digest + state.host.digest + state.mapping.digest + state.tree_digest
+    )
     content: dict[int, int] = {
         request.id: state.rows.content[request.row] for request in state.requests.values()
     }
@@ -29,10 +31,10 @@ def digest(state: State) -> bytes:
 
 def recount(state: State) -> bytes:
     """The digest summed up from scratch: equal to `digest`, or a kept sum is wrong."""
-    total = book_sum(state.full) + book_sum(state.swa) + mapping_sum(state.mapping)
+    total = book_sum(state.full) + book_sum(state.swa) + book_sum(state.host) + mapping_sum(state.mapping)
     for node in state.nodes.values():
         if node.parent is not None:
-            value = node_value(node) - node.content + place_sum(node.end - node.pages, node.full)
+            value = node_value(node) - node.content + content_of(node)
         else:
             value = node_value(node)
         total += node.weight * value
@@ -64,11 +66,20 @@ def _live_part(state: State, content: dict[int, int]) -> int:
     totals = state.totals
     counters = (
         state.clock, state.next_node, state.next_boundary, state.next_request, state.dangling, int(state.group_open),
-        totals.full_evicted, totals.swa_evicted, totals.tombstones, totals.healed,
+        totals.full_evicted, totals.swa_evicted, totals.tombstones, totals.healed, state.next_transfer,
     )  # fmt: skip
     total += sum(mix(place + 1) * value for place, value in enumerate(counters))
     for step, running in state.running.items():
         total += mix(step) * hash_of(repr(tuple(running)))
+    for number, transfer in state.transfers.items():
+        told = (
+            transfer.node,
+            transfer.pages,
+            transfer.left,
+            transfer.gathered,
+            transfer.receipt and transfer.receipt[:2],
+        )
+        total += mix(-number) * hash_of(repr(told))
     return total
 
 

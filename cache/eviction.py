@@ -7,15 +7,21 @@ it is the one thing that a decider may do to a state. Rule: no tree is scanned, 
 
 from heapq import heappop, heapreplace
 
-from radixledger.cache.state import IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, State
+from radixledger.cache.state import IN_HOST_ORDER, IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, State
+from radixledger.cache.tree import is_unread
 
 
 def oldest_leaf(state: State) -> Node | None:
-    """The next victim of FULL pressure: the childless, unheld node that was used longest ago (R102)."""
+    """The next victim of FULL pressure: the unheld node without FULL pages below it that was used longest ago (R102)."""
     order = state.leaf_order
     while order:
         tick, _, node = order[0]
-        if node.children or node.holds or node.parent is None:
+        if (
+            (node.children and len(node.children) != node.demoted)
+            or node.holds
+            or not node.full
+            or (node.backup and is_unread(state, node))
+        ):
             heappop(order)
             node.queued &= ~IN_LEAF_ORDER
         elif node.tick != tick:
@@ -35,6 +41,21 @@ def oldest_window(state: State) -> Node | None:
             node.queued &= ~IN_WINDOW_ORDER
         elif node.swa_tick != tick:
             heapreplace(order, (node.swa_tick, node.id, node))
+        else:
+            return node
+    return None
+
+
+def oldest_copy(state: State) -> Node | None:
+    """The next victim of host pressure: a FULL tombstone without children whose copy landed, used longest ago."""
+    order = state.host_order
+    while order:
+        tick, _, node = order[0]
+        if node.children or node.holds or node.full or node.backup or not node.host:
+            heappop(order)
+            node.queued &= ~IN_HOST_ORDER
+        elif node.tick != tick:
+            heapreplace(order, (node.tick, node.id, node))
         else:
             return node
     return None

@@ -9,7 +9,7 @@ fold goes on. A writer that finds a finding of its own stops (`rank`).
 from collections.abc import Callable
 from typing import Any
 
-from radixledger.cache import evolve_pages, evolve_requests, evolve_tree
+from radixledger.cache import evolve_host, evolve_pages, evolve_requests, evolve_tree
 from radixledger.cache.evolve_pages import note
 from radixledger.cache.state import State
 from radixledger.journal import events as e
@@ -20,12 +20,12 @@ from radixledger.journal.units import FIRST, Seq
 def begin(opened: e.Opened, seq: Seq = FIRST) -> State:
     """The state right after an epoch's first event, which has number `seq`.
 
-    An event makes at most one node, boundary mark or request, so ids that begin at `seq` are above all ids of
+    An event makes at most one node, boundary mark, request or transfer, so ids that begin at `seq` are above all ids of
     earlier epochs, whoever counts.
     """
     state = State(opened)
     state.seq = seq
-    state.next_node = state.next_boundary = state.next_request = seq
+    state.next_node = state.next_boundary = state.next_request = state.next_transfer = seq
     return state
 
 
@@ -95,5 +95,13 @@ EVOLVE: dict[type, Callable[[State, Any], None]] = {
     e.Digested: _nothing,
     e.Evicted: _nothing,
     e.Remapped: evolve_pages.remapped,
+    e.BackupBegun: evolve_host.backup_begun,
+    e.Gathered: evolve_host.gathered,
+    e.BackupEnded: evolve_host.backup_ended,
+    e.Demoted: evolve_host.demoted,
+    e.Adopted: evolve_host.adopted,
+    e.LoadBegun: evolve_host.load_begun,
+    e.LoadEnded: evolve_host.load_ended,
+    e.HostDropped: evolve_host.host_dropped,
 }
 """One function per event; a test compares the keys with the vocabulary."""

@@ -6,8 +6,18 @@ Part of `evolve`, with its rule: total, and what does not add up is noted.
 from radixledger.cache import locks
 from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
 from radixledger.cache.state import Node, State
-from radixledger.cache.tree import LIVE, cut, graft, offer_window, place_sum, prune, touch
-from radixledger.journal.accounts import tree_account
+from radixledger.cache.tree import (
+    LIVE,
+    count_hit,
+    cut,
+    graft,
+    is_unread,
+    offer_window,
+    place_sum,
+    prune,
+    touch,
+)
+from radixledger.journal.accounts import Pool, tree_account
 from radixledger.journal.causes import Operation, cause
 from radixledger.journal.events import (
     Healed,
@@ -33,7 +43,9 @@ def transferred(state: State, event: Transferred) -> None:
     move(state, state.swa, event.swa, event.giver, account)
     if event.swa and state.mapping.swa_pages(event.full) != event.swa:
         note(state, "a_live_leaf_is_mapped_to_its_window", f"node {event.node}", 0, event.full)
-    graft(state, Node(event.node, parent, event.key, event.full, event.swa, event.namespace))
+    node = Node(event.node, parent, event.key, event.full, event.swa, event.namespace)
+    node.hits = int(state.hits_counted > 0)
+    graft(state, node)
 
 
 def split(state: State, event: Split) -> None:
@@ -41,15 +53,20 @@ def split(state: State, event: Split) -> None:
     parent = node.parent
     assert parent is not None, "the root is never cut"
     assert parent.id == event.parent, f"node {event.node} is not a child of {event.parent}"
-    length = len(event.full)
-    assert 0 < length < len(node.full), f"a cut leaves pages on both sides of node {event.node}"
+    length = len(event.full or event.host)
+    assert 0 < length < 4 * node.pages, f"a cut leaves pages on both sides of node {event.node}"
     given, taken = tree_account(event.node), tree_account(event.upper)
     move(state, state.full, event.full, given, taken)
     move(state, state.swa, event.swa, given, taken)
+    if event.host and not event.transfer:
+        move(state, state.host, event.host, given, taken)
     if node.full[:length] != event.full or node.swa[:length] != event.swa:
         note(state, "a_split_keeps_the_pages", f"node {event.node}", 0, event.full)
+    if node.host[:length] != event.host or node.backup != event.transfer:
+        note(state, "a_split_keeps_the_pages", f"node {event.node}", Pool.HOST, event.host)
     key = node.key[: length // 4 * state.stride]
-    cut(state, node, Node(event.upper, parent, key, event.full, event.swa, node.namespace), event.boundary)
+    upper = Node(event.upper, parent, key, event.full, event.swa, node.namespace, event.host)
+    cut(state, node, upper, event.boundary)
 
 
 def tombstoned(state: State, event: Tombstoned) -> None:
@@ -108,6 +125,8 @@ def removed(state: State, event: Removed) -> None:
         note(state, "only_leaves_are_removed", f"node {event.node} has {len(node.children)} children")
     if node.holds or node.swa_locks:
         note(state, "a_locked_leaf_is_never_removed", f"node {event.node}", 0, event.full)
+    if node.host:
+        _check_copy_of_removed(state, node)
     assert not node.children, f"node {event.node} has children"
     account = tree_account(event.node)
     if event.swa:
@@ -120,6 +139,14 @@ def removed(state: State, event: Removed) -> None:
     prune(state, node)
 
 
+def _check_copy_of_removed(state: State, node: Node) -> None:
+    """A copy that landed is dropped before its node; one that is being written stays with its transfer (B19)."""
+    if not node.backup:
+        note(state, "a_copy_is_dropped_before_its_node", f"node {node.id}", Pool.HOST, node.host)
+    elif is_unread(state, node) and node.full:
+        note(state, "pages_are_read_before_they_are_given_up", f"node {node.id}", 0, node.full)
+
+
 def matched(state: State, event: Matched) -> None:
     node = state.nodes[event.node]
     if node.end * state.page_size != event.hit:
@@ -129,6 +156,10 @@ def matched(state: State, event: Matched) -> None:
             f"node {node.id} ends at page {node.end}, hit {event.hit}",
         )
     touch(state, state.nodes[event.walked] if event.walked else node)
+    if state.hits_counted:
+        count_hit(state, node)
+    if event.host_node:
+        touch(state, state.nodes[event.host_node])
 
 
 def locked(state: State, event: Locked) -> None:

@@ -16,14 +16,31 @@ from msgspec.structs import replace
 from radixledger.cache.config import BadConfig, bounded
 from radixledger.cache.digest import book_sum, mapping_sum
 from radixledger.cache.ledger import MappingBook, PoolBook
-from radixledger.cache.state import Node, Receipt, Request, Running, State
-from radixledger.cache.tree import child_key, node_value, offer_leaf, offer_window, place_sum
+from radixledger.cache.state import Node, Receipt, Request, Running, State, Transfer
+from radixledger.cache.tree import (
+    bare_pages,
+    child_key,
+    content_of,
+    node_value,
+    offer_leaf,
+    offer_window,
+    place_sum,
+)
 from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import Kind
 from radixledger.journal.codec import UNREADABLE
 from radixledger.journal.events import Opened
 from radixledger.journal.redact import HASH_BYTES, Redactor
-from radixledger.journal.units import BoundaryId, NodeId, Pages, RequestId, Seq
+from radixledger.journal.units import (
+    NO_PAGES,
+    NO_TRANSFER,
+    BoundaryId,
+    NodeId,
+    Pages,
+    RequestId,
+    Seq,
+    TransferId,
+)
 
 IMAGE_VERSION = 1
 
@@ -55,6 +72,20 @@ class NodeImage(Struct, frozen=True, array_like=True):
     boundary: BoundaryId
     tick: int
     swa_tick: int
+    host: Pages = NO_PAGES
+    backup: TransferId = NO_TRANSFER
+    hits: int = 0
+
+
+class TransferImage(Struct, frozen=True, array_like=True):
+    """A copy under way."""
+
+    id: TransferId
+    node: NodeId
+    pages: Pages
+    left: int
+    gathered: bool
+    receipt: Receipt | None
 
 
 class RequestImage(Struct, frozen=True, array_like=True):
@@ -95,6 +126,9 @@ class StateImage(Struct, frozen=True, array_like=True):
     group_open: bool
     closed: bool
     totals: tuple[int, int, int, int]
+    host: PoolImage
+    transfers: list[TransferImage]
+    next_transfer: int
 
 
 # -- out -----------------------------------------------------------------------------------------------------
@@ -123,6 +157,12 @@ def image(state: State, redactor: Redactor | None = None) -> bytes:
             group_open=state.group_open,
             closed=state.closed,
             totals=(totals.full_evicted, totals.swa_evicted, totals.tombstones, totals.healed),
+            host=_pool_image(state.host),
+            transfers=[
+                TransferImage(each.id, each.node, each.pages, each.left, each.gathered, each.receipt)
+                for each in state.transfers.values()
+            ],
+            next_transfer=state.next_transfer,
         )
     )
 
@@ -155,6 +195,9 @@ def _node_images(state: State, redactor: Redactor | None) -> list[NodeImage]:
             boundary=node.boundary,
             tick=node.tick,
             swa_tick=node.swa_tick,
+            host=node.host,
+            backup=node.backup,
+            hits=node.hits,
         )
         for node in nodes
     ]
@@ -205,6 +248,8 @@ def _check(found: StateImage) -> None:
         ("FULL since", found.full.since, config.full_pages + 1, 8),
         ("SWA accounts", found.swa.account, config.swa_pages + 1, 8),
         ("SWA since", found.swa.since, config.swa_pages + 1, 8),
+        ("HOST accounts", found.host.account, config.host_pages + 1, 8),
+        ("HOST since", found.host.since, config.host_pages + 1, 8),
         ("mapping", found.mapping, config.full_pages + 1, 4),
     ):
         if len(column) != entries * size:
@@ -220,6 +265,8 @@ def _built(found: StateImage) -> State:
     state.seq = found.seq
     _fill_book(state.full, found.full)
     _fill_book(state.swa, found.swa)
+    _fill_book(state.host, found.host)
+    _fill_transfers(state, found.transfers)
     _fill_mapping(state.mapping, found.mapping)
     _fill_tree(state, found.nodes)
     state.rows.free = found.free_rows
@@ -228,6 +275,7 @@ def _built(found: StateImage) -> State:
     state.running = dict(found.running)
     state.clock, state.next_node, state.next_boundary = found.clock, found.next_node, found.next_boundary
     state.next_request, state.dangling = found.next_request, found.dangling
+    state.next_transfer = found.next_transfer
     state.group_open, state.closed = found.group_open, found.closed
     totals = state.totals
     totals.full_evicted, totals.swa_evicted, totals.tombstones, totals.healed = found.totals
@@ -240,8 +288,15 @@ def _fill_book(book: PoolBook, found: PoolImage) -> None:
     book.free, book.pending = bytearray(found.free), bytearray(found.pending)
     counts = np.bincount(book.account & 7, minlength=8).tolist()
     counts[Kind.RESERVED] -= 1
-    book.held = counts[:5]
+    book.held = counts[: len(Kind)]
     book.digest = book_sum(book)
+
+
+def _fill_transfers(state: State, found: list[TransferImage]) -> None:
+    for each in found:
+        transfer = Transfer(each.id, each.node, each.pages, each.receipt)
+        transfer.left, transfer.gathered = each.left, each.gathered
+        state.transfers[each.id] = transfer
 
 
 def _fill_mapping(book: MappingBook, found: bytes) -> None:
@@ -258,9 +313,10 @@ def _fill_tree(state: State, found: list[NodeImage]) -> None:
     for place, each in enumerate(found[1:], 1):
         if not 0 <= each.parent < place or each.id in state.nodes:
             raise BadImage(f"node {each.id} comes before its parent, or twice")
-        if len(each.full) % 4 or not each.full or len(each.key) * 4 != len(each.full) * state.stride:
-            raise BadImage(f"node {each.id} has {len(each.full)} bytes of pages, {len(each.key)} of keys")
-        node = Node(each.id, nodes[each.parent], each.key, each.full, each.swa, each.namespace)
+        pages = len(each.full or each.host)
+        if pages % 4 or not pages or len(each.key) * 4 != pages * state.stride:
+            raise BadImage(f"node {each.id} has {pages} bytes of pages, {len(each.key)} of keys")
+        node = Node(each.id, nodes[each.parent], each.key, each.full, each.swa, each.namespace, each.host)
         _fill_node(node, each)
         nodes.append(node)
         state.nodes[node.id] = node
@@ -272,6 +328,7 @@ def _fill_tree(state: State, found: list[NodeImage]) -> None:
 def _fill_node(node: Node, found: NodeImage) -> None:
     node.anchors, node.swa_locks, node.boundary = found.anchors, found.swa_locks, found.boundary
     node.tick, node.swa_tick = found.tick, found.swa_tick
+    node.backup, node.hits = found.backup, found.hits
 
 
 def _hang(state: State, node: Node) -> None:
@@ -285,13 +342,16 @@ def _hang(state: State, node: Node) -> None:
 
 
 def _derive(state: State, node: Node) -> None:
-    """What follows from a node and its children: holds, protected pages, the digest, the orders."""
+    """What follows from a node and its children: holds, what is demoted, protected pages, the digest, the orders."""
     node.holds = node.anchors + sum(1 for child in (node.children or {}).values() if child.holds > 0)
+    node.demoted = sum(1 for child in (node.children or {}).values() if not child.full)
     if node.parent is None:
         return
-    node.content = place_sum(node.end - node.pages, node.full)
+    node.content = content_of(node)
     state.tree_digest += node.weight * node_value(node)
-    state.full_protected += node.pages if node.holds > 0 else 0
+    state.host_bare += bare_pages(node)
+    state.host_protected += bare_pages(node) if node.holds > 0 else 0
+    state.full_protected += len(node.full) >> 2 if node.holds > 0 else 0
     state.swa_protected += len(node.swa) >> 2 if node.swa_locks > 0 else 0
     offer_leaf(state, node)
     offer_window(state, node)

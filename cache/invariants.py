@@ -6,13 +6,20 @@ size, so tests, `verify` and nobody on a serving path ask.
 
 from collections.abc import Iterator
 
-from radixledger.cache import laws_of_pages, laws_of_requests, laws_of_routes, laws_of_the_tree
+from radixledger.cache import (
+    laws_of_pages,
+    laws_of_requests,
+    laws_of_routes,
+    laws_of_the_host,
+    laws_of_the_tree,
+)
 from radixledger.cache.law import Law
 from radixledger.cache.state import Finding, State
 
 LAWS: tuple[Law, ...] = (
     *laws_of_pages.LAWS,
     *laws_of_the_tree.LAWS,
+    *laws_of_the_host.LAWS,
     *laws_of_requests.LAWS,
     *laws_of_routes.LAWS,
 )

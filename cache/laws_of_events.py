@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from radixledger.cache import laws_of_host_events as host
 from radixledger.cache import laws_of_page_events as pages
 from radixledger.cache import laws_of_request_events as requests
 from radixledger.cache import laws_of_tree_events as tree
@@ -41,7 +42,11 @@ EVENT_LAWS: dict[type, tuple[EventLaw, ...]] = {
     e.Allocated: (pages.an_allocation_takes_pages_in_pairs,),
     e.Freed: (pages.what_is_given_up_goes_where_the_group_says, pages.a_window_goes_with_its_mapping),
     e.GroupFlushed: (pages.a_flushed_group_gives_all_that_is_pending,),
-    e.Matched: (tree.a_match_ends_in_a_live_window, tree.a_match_stays_within_its_question),
+    e.Matched: (
+        tree.a_match_ends_in_a_live_window,
+        tree.a_match_stays_within_its_question,
+        host.a_match_reaches_copies_that_can_be_read,
+    ),
     e.Transferred: (tree.a_leaf_grows_where_there_is_a_tree, tree.a_new_leaf_is_whole_and_alone),
     e.Split: (tree.a_split_moves_the_mark,),
     e.Tombstoned: (
@@ -84,6 +89,12 @@ EVENT_LAWS: dict[type, tuple[EventLaw, ...]] = {
     ),
     e.Stepped: (requests.a_step_writes_behind_what_is_the_trees,),
     e.LedgerTaken: (a_recorded_ledger_is_the_states,),
+    e.BackupBegun: (host.a_copy_is_made_when_it_is_due,),
+    e.Demoted: (pages.what_is_given_up_goes_where_the_group_says, host.what_is_demoted_is_the_oldest_leaf),
+    e.Adopted: (host.a_full_tombstone_takes_what_a_request_brings,),
+    e.LoadBegun: (host.a_load_holds_its_path,),
+    e.LoadEnded: (host.what_was_not_loaded_goes_where_the_group_says,),
+    e.HostDropped: (host.what_is_dropped_is_the_oldest_copy, tree.a_flush_finds_the_rank_idle),
 }
 """In the order in which they are asked."""
 
@@ -153,7 +164,9 @@ class EventLaws:
         """Whether exactly what a lock held is given back, by whom it was handed to (R113, R120, B9)."""
         if event.request == UNBOUND:
             node = state.nodes.get(event.node)
-            receipts = [live.receipt.node for live in state.requests.values() if live.receipt is not None]
+            owned = [live.receipt for live in state.requests.values()]
+            owned += [load.receipt for load in state.transfers.values()]
+            receipts = [receipt.node for receipt in owned if receipt is not None]
             return node is not None and node.anchors > receipts.count(event.node)
         request = state.requests.get(event.request)
         receipt = self._replaced.pop(event.request, None) or (

@@ -13,6 +13,7 @@ from radixledger.cache.state import State
 from radixledger.journal.accounts import FREE, PENDING, Kind, Pool, describe
 from radixledger.journal.events import (
     Allocated,
+    Demoted,
     Freed,
     GroupFlushed,
     Healed,
@@ -21,6 +22,7 @@ from radixledger.journal.events import (
     Tombstoned,
 )
 from radixledger.journal.moves import pages_of
+from radixledger.journal.units import NO_PAGES
 
 
 @event_law
@@ -33,13 +35,14 @@ def an_allocation_takes_pages_in_pairs(state: State, event: Allocated) -> Iterat
 
 @event_law
 def what_is_given_up_goes_where_the_group_says(
-    state: State, event: Freed | Healed | Reclaimed | Removed | Tombstoned
+    state: State, event: Freed | Healed | Reclaimed | Removed | Tombstoned | Demoted
 ) -> Iterator[Breach]:
     """Freed pages are pending while a free group is open, and free otherwise (R29, R43, R55)."""
     lawful = PENDING if state.group_open else FREE
     if event.to != lawful:
         text = f"pages went to {describe(event.to)}, a group is {'open' if state.group_open else 'not open'}"
-        yield Breach(text, Pool.SWA if event.swa else Pool.FULL, event.swa, lawful, event.to)
+        swa = NO_PAGES if isinstance(event, Demoted) else event.swa
+        yield Breach(text, Pool.SWA if swa else Pool.FULL, swa, lawful, event.to)
 
 
 @event_law

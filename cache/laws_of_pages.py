@@ -30,9 +30,13 @@ Claims = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 
 def tree_claims(state: State, pool: Pool) -> Claims:
-    """The pages that nodes name, int32 [n], each with its node's account, int64 [n]."""
+    """The pages that nodes name, int32 [n], each with its node's account, int64 [n]; without copies still being written."""
     nodes = list(state.nodes.values())
-    parts = [node.full if pool is Pool.FULL else node.swa for node in nodes]
+    if pool is Pool.HOST:
+        nodes = [node for node in nodes if not node.backup]
+        parts = [node.host for node in nodes]
+    else:
+        parts = [node.full if pool is Pool.FULL else node.swa for node in nodes]
     counts = [len(part) >> 2 for part in parts]
     accounts = np.array([tree_account(node.id) for node in nodes], np.int64)
     return pages_of(b"".join(parts)), np.repeat(accounts, counts)
@@ -45,7 +49,7 @@ def row_claims(state: State, pool: Pool) -> Claims:
     """
     rows = state.rows
     parts, accounts, counts = [np.zeros(0, np.int32)], [], []
-    for request in state.requests.values():
+    for request in state.requests.values() if pool is not Pool.HOST else ():
         held = pages_for(int(rows.length[request.row]), state.page_size)
         pages = rows.full_table[request.row, int(rows.protected[request.row]) // state.page_size : held]
         pages = state.mapping.swa_of[pages] if pool is Pool.SWA else pages
@@ -56,21 +60,23 @@ def row_claims(state: State, pool: Pool) -> Claims:
     return np.concatenate(parts), np.repeat(np.array(accounts, np.int64), counts)
 
 
-def books(state: State) -> tuple[PoolBook, PoolBook]:
-    """Both pools."""
-    return state.full, state.swa
+def books(state: State) -> tuple[PoolBook, ...]:
+    """All pools."""
+    return state.full, state.swa, state.host
 
 
 @law
 def every_account_names_a_holder_that_exists(state: State) -> Iterator[Breach]:
-    """A page is free, pending, reserved, or held by a node of the tree, a live request or nobody named yet."""
+    """A page is free, pending, reserved, or held by a node of the tree, a transfer, a live request or nobody named yet."""
     requests = np.array([UNBOUND, *state.requests], np.int64)
     nodes = np.array([node for node in state.nodes if node != ROOT], np.int64)
+    transfers = np.array([*state.transfers], np.int64)
     for book in books(state):
         kinds, holders = book.account & 7, book.account >> 3
         known = (kinds <= Kind.RESERVED) & (holders == 0)
         known |= (kinds == Kind.REQUEST) & np.isin(holders, requests)
         known |= (kinds == Kind.TREE) & np.isin(holders, nodes)
+        known |= (kinds == Kind.IN_FLIGHT) & np.isin(holders, transfers)
         for account in np.unique(book.account[~known]).tolist():
             pages = np.flatnonzero(book.account == account)
             text = f"{book.pool.name} page {shown(pages)}: {describe(account)} does not exist"
@@ -173,8 +179,9 @@ def counts_of_pages_equal_a_recount(state: State) -> Iterator[Breach]:
     for book in books(state):
         counts = np.bincount(book.account & 7, minlength=8).tolist()
         counts[Kind.RESERVED] -= 1  # page 0, which no count includes
-        if counts[:5] != book.held:
-            yield Breach(f"{book.pool.name}: counted {book.held} by kind, there are {counts[:5]}", book.pool)
+        if counts[: len(Kind)] != book.held:
+            text = f"{book.pool.name}: counted {book.held} by kind, there are {counts[: len(Kind)]}"
+            yield Breach(text, book.pool)
 
 
 @law

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from radixledger.cache.law import Breach, law
-from radixledger.cache.state import IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, Receipt, State
-from radixledger.cache.tree import child_key
+from radixledger.cache.state import IN_HOST_ORDER, IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, Receipt, State
+from radixledger.cache.tree import child_key, is_unread
 from radixledger.journal.units import ROOT, BoundaryId
 
 
@@ -75,12 +75,14 @@ def every_node_hangs_in_its_parent(state: State) -> Iterator[Breach]:
 
 @law
 def every_node_has_whole_pages(state: State) -> Iterator[Breach]:
-    """A node has at least one page, a key as long as its pages, and SWA pages for all of them or none (R82)."""
+    """A node has at least one page, a key as long as its pages, SWA pages for all of them or none, and so with FULL and
+    HOST pages, of which it has some (R82).
+    """
     for node in below_the_root(state):
-        lengths = len(node.full), len(node.key), len(node.swa)
-        lawful = (4 * node.pages, state.stride * node.pages, 4 * node.pages if node.swa else 0)
-        if node.pages < 1 or lengths != lawful:
-            yield Breach(f"node {node.id} has {node.pages} pages; bytes of FULL, key, SWA: {lengths}")
+        lengths = len(node.key), len(node.full), len(node.swa), len(node.host)
+        whole = (4 * node.pages if pages else 0 for pages in (node.full, node.swa, node.host))
+        if node.pages < 1 or lengths != (state.stride * node.pages, *whole) or not (node.full or node.host):
+            yield Breach(f"node {node.id} has {node.pages} pages; bytes of key, FULL, SWA, HOST: {lengths}")
 
 
 @law
@@ -144,8 +146,10 @@ def a_locked_window_lies_on_a_held_path(state: State) -> Iterator[Breach]:
 
 @law
 def locks_are_those_of_the_receipts(state: State) -> Iterator[Breach]:
-    """Counts are what the receipts of live requests give; more only where callers hold receipts of their own."""
-    receipts = [request.receipt for request in state.requests.values() if request.receipt is not None]
+    """Counts are what the receipts of live requests and loads give; more only where callers hold receipts of their own."""
+    owned = [request.receipt for request in state.requests.values()]
+    owned += [transfer.receipt for transfer in state.transfers.values()]
+    receipts = [receipt for receipt in owned if receipt is not None]
     anchors = Counter(receipt.node for receipt in receipts)
     windows = _window_locks(state, receipts)
     strangers = sum(node.anchors for node in state.nodes.values()) != len(receipts)
@@ -167,7 +171,7 @@ def _window_locks(state: State, receipts: list[Receipt]) -> Counter[int]:
 @law
 def protected_pages_equal_a_recount(state: State) -> Iterator[Breach]:
     """Protected are the FULL pages of held nodes and the SWA pages of live nodes in locked windows (R118, R123)."""
-    full = sum(node.pages for node in below_the_root(state) if node.holds > 0)
+    full = sum(len(node.full) >> 2 for node in below_the_root(state) if node.holds > 0)
     swa = sum(len(node.swa) >> 2 for node in below_the_root(state) if node.swa_locks > 0)
     for pool, expected, found in ((0, full, state.full_protected), (1, swa, state.swa_protected)):
         if expected != found:
@@ -211,16 +215,20 @@ def what_was_refreshed_last_ages_towards_the_root(state: State) -> Iterator[Brea
 
 @law
 def every_victim_is_in_its_order(state: State) -> Iterator[Breach]:
-    """A childless node that nothing holds waits among the FULL victims, a live one in no locked window among the
-    SWA victims, once each, at its tick or an older one (R69, R103).
+    """A node that nothing holds waits among the FULL victims if it ends what is on the device, among the host victims
+    if it is a childless copy; a live one in no locked window among the SWA victims. Once each, at its tick or an older
+    one (R69, R103).
     """
-    waiting = _waiting(state.leaf_order), _waiting(state.window_order)
+    waiting = _waiting(state.leaf_order), _waiting(state.window_order), _waiting(state.host_order)
     for node in below_the_root(state):
-        leaf = not node.children and not node.holds
+        ends = not any(child.full for child in (node.children or {}).values())
+        leaf = bool(node.full) and ends and not node.holds and not is_unread(state, node)
         window = bool(node.swa) and not node.swa_locks
+        copy = bool(node.host) and not (node.full or node.backup or node.children or node.holds)
         for flag, candidate, tick, order in (
             (IN_LEAF_ORDER, leaf, node.tick, waiting[0]),
             (IN_WINDOW_ORDER, window, node.swa_tick, waiting[1]),
+            (IN_HOST_ORDER, copy, node.tick, waiting[2]),
         ):
             ticks = order.get(id(node), ())
             if (candidate and not ticks) or bool(node.queued & flag) != bool(ticks) or len(ticks) > 1:
@@ -240,7 +248,7 @@ def _waiting(order: Order) -> dict[int, tuple[int, ...]]:
 @law
 def an_order_of_victims_is_a_heap(state: State) -> Iterator[Breach]:
     """Whoever waits longest comes first."""
-    for order in (state.leaf_order, state.window_order):
+    for order in (state.leaf_order, state.window_order, state.host_order):
         for place in range(1, len(order)):
             if order[place][:2] < order[(place - 1) // 2][:2]:
                 yield Breach(f"place {place} of an order of victims is older than the one before it")

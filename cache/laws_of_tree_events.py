@@ -16,10 +16,12 @@ from radixledger.journal.accounts import Pool
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import (
     AnyEvent,
+    Demoted,
     Evicted,
     Flushed,
     Healed,
     HealMode,
+    HostDropped,
     Locked,
     Matched,
     Removed,
@@ -183,9 +185,11 @@ def who_has_children_stays(state: State, event: Removed | Tombstoned) -> Iterato
 
 
 @event_law
-def a_flush_finds_the_rank_idle(state: State, event: Removed | Flushed) -> Iterator[Breach]:
+def a_flush_finds_the_rank_idle(state: State, event: Removed | Flushed | HostDropped) -> Iterator[Breach]:
     """A flush must not hide what others hold: nobody is live, nothing is lent or locked (R33, R177)."""
-    if event.cause == _FLUSH and (state.requests or state.running or state.root.holds or lent(state)):
+    if event.cause == _FLUSH and (
+        state.requests or state.running or state.transfers or state.root.holds or lent(state)
+    ):
         text = f"{len(state.requests)} requests are live, {lent(state)} pages are out, {state.root.holds} paths held"
         yield Breach(text)
 
@@ -233,7 +237,7 @@ def _last_window(state: State, node: Node) -> Iterator[Node]:
 
 def credited(event: Evicted, given: Sequence[AnyEvent]) -> Iterator[Breach]:
     """`given`: the events that an eviction says are its own (R105, R108)."""
-    full = sum(len(each.full) >> 2 for each in given if isinstance(each, Removed))
+    full = sum(len(each.full) >> 2 for each in given if isinstance(each, Removed | Demoted))
     swa = sum(len(each.swa) >> 2 for each in given if isinstance(each, Removed | Tombstoned))
     if (full, swa, len(given)) != (event.gained_full, event.gained_swa, event.events):
         text = (

@@ -9,7 +9,7 @@ its first wrong event.
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.weights import MAPPING_LANE, lane
+from radixledger.cache.weights import BOOK_LANES, MAPPING_LANE, lane
 from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, Pool
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, Pages
@@ -43,11 +43,11 @@ class PoolBook:
         self.account_at = self.account.data
         self.since: NDArray[np.int64] = np.zeros(capacity + 1, np.int64)
         self.since_at = self.since.data
-        self.weight: NDArray[np.uint64] = lane(pool, capacity + 1)
+        self.weight: NDArray[np.uint64] = lane(BOOK_LANES[pool], capacity + 1)
         self.weight_at = self.weight.data
         self.free = bytearray(np.arange(1, capacity + 1, dtype="<i4").tobytes())
         self.pending = bytearray()
-        self.held = [capacity, 0, 0, 0, 0]
+        self.held = [capacity, *[0] * (len(Kind) - 1)]
         self.digest = 0
         self._place = np.zeros(capacity + 1, np.int32)
 

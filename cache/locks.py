@@ -13,6 +13,22 @@ from radixledger.journal.events import Locked, Unlocked
 from radixledger.journal.units import NodeId
 
 
+def resident_end(node: Node) -> int:
+    """Up to which page of the path to `node` there are FULL pages."""
+    while not node.full and node.parent is not None:
+        node = node.parent
+    return node.end
+
+
+def _offer_path(state: State, node: Node) -> None:
+    """An unlocked anchor may be a victim; below the part with FULL pages, the node that ends that part as well."""
+    offer_leaf(state, node)
+    while not node.full and node.parent is not None:
+        node = node.parent
+        if node.full:
+            offer_leaf(state, node)
+
+
 def receipt_of(event: Locked) -> Receipt:
     """The receipt that a lock hands out."""
     skipped = tuple(NodeId(node) for node in np.frombuffer(event.skipped, "<i8").tolist())
@@ -35,7 +51,10 @@ def lock(state: State, node: Node, event: Locked) -> None:
             break
         held.holds = 1
         held = held.parent
-    state.full_protected += node.end - (held.end if held is not None else 0)
+    end = node.end if node.full else resident_end(node)
+    held_end = held.end if held is not None else 0
+    state.full_protected += max(0, end - held_end)
+    state.host_protected += node.end - max(end, held_end)
     if not state.tail_pages:
         return
     boundary = event.boundary
@@ -61,9 +80,12 @@ def unlock(state: State, node: Node, event: Unlocked) -> bool:
         if holds:
             break
         held = held.parent
-    state.full_protected -= node.end - (held.end if held is not None else 0)
-    if not node.children and not node.holds and node.parent is not None:
-        offer_leaf(state, node)
+    end = node.end if node.full else resident_end(node)
+    held_end = held.end if held is not None else 0
+    state.full_protected -= max(0, end - held_end)
+    state.host_protected -= node.end - max(end, held_end)
+    if (not node.children or node.demoted) and not node.holds and node.parent is not None:
+        _offer_path(state, node)
     if not state.tail_pages:
         return balanced
     boundary = event.boundary

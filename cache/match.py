@@ -9,7 +9,15 @@ from typing import NamedTuple
 from radixledger.cache.keys import common_pages
 from radixledger.cache.state import Node, State
 from radixledger.journal.events import Stop
-from radixledger.journal.units import NodeId, TokenCount
+from radixledger.journal.units import ROOT, NodeId, TokenCount
+
+
+class Beyond(NamedTuple):
+    """How far copies on the host go on behind what is on the device: to `node`, or `inside` pages of it; `hit` pages."""
+
+    node: Node
+    inside: int
+    hit: int
 
 
 class Walk(NamedTuple):
@@ -22,20 +30,30 @@ class Walk(NamedTuple):
     full_hit: int
     """Pages that FULL alone would give."""
     stop: Stop
+    beyond: Beyond | None = None
 
 
 class Hit(NamedTuple):
-    """A match: `tokens` usable tokens ending at `node`; `full_tokens` that FULL alone would give."""
+    """A match: `tokens` usable tokens ending at `node`; `full_tokens` that FULL alone would give.
+
+    Behind them copies on the host reach `host_tokens` further, up to `host_node`; the root if there are none.
+    """
 
     node: NodeId
     tokens: TokenCount
     full_tokens: TokenCount
     stop: Stop
+    host_tokens: TokenCount = TokenCount(0)
+    host_node: NodeId = ROOT
 
 
 def hit_of(found: Walk, node: Node, page_size: int) -> Hit:
     """What a walk found, told in tokens, where the usable prefix ends at `node`."""
-    return Hit(node.id, TokenCount(found.hit * page_size), TokenCount(found.full_hit * page_size), found.stop)
+    tokens, full_tokens = TokenCount(found.hit * page_size), TokenCount(found.full_hit * page_size)
+    if found.beyond is not None:
+        host_tokens = TokenCount(found.beyond.hit * page_size)
+        return Hit(node.id, tokens, full_tokens, found.stop, host_tokens, found.beyond.node.id)
+    return Hit(node.id, tokens, full_tokens, found.stop)
 
 
 def find_child(state: State, node: Node, key: bytes, at: int, namespace: bytes) -> Node | None:

@@ -21,15 +21,15 @@ from radixledger.cache.arguments import (
 )
 from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_requests import Admission
+from radixledger.cache.host_rank import HostCommands
 from radixledger.cache.keys import KEY_MODES, Tokens
 from radixledger.cache.match import Hit, hit_of
-from radixledger.cache.shell import Shell
 from radixledger.cache.slices import Inserted, Slice
 from radixledger.cache.state import Receipt, rows_at
 from radixledger.journal.units import NodeId, Pages, TokenCount
 
 
-class RankCache(Shell):
+class RankCache(HostCommands):
     """The cache of one rank: commands that decide, reads that do not.
 
     journal: where events go; None keeps no journal at all (J9). strict: a free of pages that the giver does not

@@ -7,14 +7,14 @@ it by name and never know which it is. Rule: facts of a route that the fold need
 
 from typing import NamedTuple, Protocol
 
-from radixledger.cache import decide_chunk, decide_eviction, decide_legacy, decide_unified
+from radixledger.cache import decide_chunk, decide_eviction, decide_host_tree, decide_legacy, decide_unified
 from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_pages import Decision
 from radixledger.cache.match import Hit, Walk
 from radixledger.cache.slices import Inserted, Slice
 from radixledger.cache.state import Node, Request, State
 from radixledger.journal.causes import Cause
-from radixledger.journal.events import Locked
+from radixledger.journal.events import Locked, Opened
 from radixledger.journal.units import RequestId
 
 
@@ -68,6 +68,15 @@ ROUTES: dict[str, Route] = {
 }
 
 
+WITH_HOST_TIER = Route(decide_host_tree, decide_host_tree)
+"""What the rows that may have a host tier follow where they have one."""
+
+
+def route_of(opened: Opened) -> Route:
+    """The row of the table that a rank follows."""
+    return WITH_HOST_TIER if opened.config.host_pages else ROUTES[opened.route]
+
+
 def rules_of(state: State) -> TreeRules:
     """The tree rules of the state's route."""
-    return ROUTES[state.opened.route].tree
+    return route_of(state.opened).tree

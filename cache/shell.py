@@ -20,7 +20,7 @@ from radixledger.cache.digest import digest
 from radixledger.cache.evolve import EVOLVE, begin
 from radixledger.cache.image import image
 from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal, asked
-from radixledger.cache.routes import ROUTES
+from radixledger.cache.routes import route_of
 from radixledger.cache.state import Finding, State
 from radixledger.cache.taken_ledger import take_ledger
 from radixledger.cache.watch import Watched, watch
@@ -79,7 +79,7 @@ class Shell:
         watched: Watched = Watched.BOOKS,
     ) -> None:
         checked(opened)
-        self.route = ROUTES[opened.route]
+        self.route = route_of(opened)
         self.state: State = begin(opened, seq)
         self.state.components = components_of(opened)
         self.journal = journal

@@ -7,6 +7,7 @@ are pages of the path, [a, b).
 from typing import NamedTuple
 
 from radixledger.cache.decide_pages import Decision, destination
+from radixledger.cache.locks import resident_end
 from radixledger.cache.match import walk
 from radixledger.cache.refusals import Busy, ForeignFree, Refusal
 from radixledger.cache.state import Node, State
@@ -59,6 +60,8 @@ def split_at(state: State, node: Node, pages: int, why: Cause) -> Split:
         swa=Pages(node.swa[: pages * 4]),
         boundary=node.boundary,
         cause=why,
+        host=Pages(node.host[: pages * 4]),
+        transfer=node.backup,
     )
 
 
@@ -106,7 +109,8 @@ def _check_stranger(state: State, key: bytes, namespace: bytes, brought: Slice) 
     if brought.giver >> 3 in state.requests:
         raise Busy(f"{describe(brought.giver)} is live: its pages go by its own calls", request=request)
     if brought.prev:
-        given = walk(state, key[: brought.prev * state.stride], namespace, full_only=True).full_hit
+        found = walk(state, key[: brought.prev * state.stride], namespace, full_only=True)
+        given = min(found.full_hit, resident_end(found.node))
         if given < brought.prev:
             raise Refusal(
                 f"prev_prefix_len is {brought.prev} pages, the tree has {given} of them", request=request

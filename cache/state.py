@@ -19,6 +19,7 @@ from radixledger.journal.accounts import Kind, Pool
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.units import (
     NO_PAGES,
+    NO_TRANSFER,
     ROOT,
     TO_ROOT,
     UNBOUND,
@@ -29,6 +30,7 @@ from radixledger.journal.units import (
     RequestId,
     Seq,
     TokenCount,
+    TransferId,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 IN_LEAF_ORDER = 1
 IN_WINDOW_ORDER = 2
+IN_HOST_ORDER = 8
 
 Order = list[tuple[int, int, "Node"]]
 """A heap of (tick, node id, node): candidates, oldest first. Ticks in it may lag behind; they only grow."""
@@ -46,23 +49,30 @@ class Node:
 
     key: `stride` bytes per page. full: FULL pages. swa: as many SWA pages, or empty: a tombstone,
     or a node of a tree without windows.
+    host: HOST pages that mirror the FULL ones, or empty. Without FULL pages, but with a copy, it is a FULL tombstone.
+    backup: the transfer that still writes that copy, 0 once it landed. demoted: children that are FULL tombstones.
+    hits: how often the path through here was used, up to the threshold of writing through.
     anchors: receipts on this very node. holds: anchors, and children that are held; FULL is locked while > 0.
     swa_locks: receipts whose window segment runs through here. tick, swa_tick: recency, larger is younger.
     """
 
-    __slots__ = ("anchors", "boundary", "children", "content", "end", "full", "holds", "id", "key", "namespace",
-                 "pages", "parent", "queued", "swa", "swa_locks", "swa_tick", "tick", "weight")  # fmt: skip
+    __slots__ = ("anchors", "backup", "boundary", "children", "content", "demoted", "end", "full", "hits", "holds", "host",
+                 "id", "key", "namespace", "pages", "parent", "queued", "swa", "swa_locks", "swa_tick", "tick",
+                 "weight")  # fmt: skip
 
     def __init__(
-        self, id: NodeId, parent: "Node | None", key: bytes, full: Pages, swa: Pages, namespace: bytes
-    ) -> None:
+        self, id: NodeId, parent: "Node | None", key: bytes, full: Pages, swa: Pages, namespace: bytes,
+        host: Pages = NO_PAGES,
+    ) -> None:  # fmt: skip
         self.id = id
         self.parent = parent
         self.key = key
         self.full = full
         self.swa = swa
         self.namespace = namespace
-        self.pages = len(full) >> 2
+        self.host = host
+        self.backup: TransferId = NO_TRANSFER
+        self.pages = len(full or host) >> 2
         self.end: int = self.pages + (parent.end if parent else 0)
         self.children: dict[bytes | tuple[bytes, bytes], Node] | None = None
         self.anchors = 0
@@ -72,6 +82,8 @@ class Node:
         self.tick = 0
         self.swa_tick = 0
         self.queued = 0
+        self.demoted = 0
+        self.hits = 0
         self.content = 0
         self.weight = node_weight(id)
 
@@ -101,6 +113,29 @@ class Request:
         self.node = node
         self.namespace = namespace
         self.receipt: Receipt | None = None
+
+
+class Transfer:
+    """A copy under way. `pages`: what it writes, HOST pages of a backup or FULL pages of a load, for the last
+    positions of the path to `node`, in order. left: pages of which nobody has told yet how they ended.
+
+    gathered: whether a backup has read its FULL pages. receipt: what shields the path of a load; None for a backup.
+    """
+
+    __slots__ = ("gathered", "id", "left", "node", "pages", "receipt")
+
+    def __init__(self, id: TransferId, node: NodeId, pages: Pages, receipt: Receipt | None = None) -> None:
+        self.id = id
+        self.node = node
+        self.pages = pages
+        self.left = len(pages) >> 2
+        self.gathered = False
+        self.receipt = receipt
+
+    @property
+    def loads(self) -> bool:
+        """Whether it writes FULL pages."""
+        return self.receipt is not None
 
 
 class Rows:
@@ -218,6 +253,20 @@ class State:
         self.findings: list[Finding] = []
         self.components: tuple[Component, ...] = ()
         """Who decides about what nodes keep beside FULL: given by the shell that decides; a fold asks nobody."""
+        self._open_host_tier(config)
+
+    def _open_host_tier(self, config: Config) -> None:
+        through = config.host_pages > 0 and config.host_write == "through"
+        self.host = PoolBook(Pool.HOST, config.host_pages)
+        self.host_order: Order = []
+        self.transfers: dict[int, Transfer] = {}
+        self.next_transfer = 1
+        self.hits_counted: int = config.host_threshold if through else 0
+        """Up to how many uses of a node are counted."""
+        self.host_bare = 0
+        """HOST pages of FULL tombstones: copies that landed and stand alone."""
+        self.host_protected = 0
+        """Those of them that locks hold."""
 
     @property
     def full_evictable(self) -> int:
@@ -241,6 +290,11 @@ class State:
         return window.next_reclaim(
             cursor, window_tokens=config.window_tokens, page_size=config.page_size, formula=config.formula
         )
+
+    @property
+    def host_evictable(self) -> int:
+        """HOST pages of copies that stand alone and that no lock holds."""
+        return self.host_bare - self.host_protected
 
     def row_of(self, request: int) -> int:
         """A request's row in the page tables."""

@@ -17,16 +17,16 @@ from radixledger.journal.units import Pages
 
 
 def take_ledger(state: State, phase: str = "") -> LedgerTaken:
-    """The 26 numbers of this moment; `idle` says that nobody is live, no group is open and no step runs (A2)."""
+    """The numbers of this moment; `idle` says that nobody is live, no group is open, no step and no copy runs (A2)."""
     page_size = state.page_size
     full_rows, swa_rows, full_tokens, swa_tokens = _row_pages(state)
     full_unique, swa_unique = np.unique(full_rows), np.unique(swa_rows)
     mapped = state.mapping.swa_of[1:]
     targets = mapped[mapped != 0]
-    full, swa = state.full.held, state.swa.held
+    full, swa, host = state.full.held, state.swa.held, state.host.held
     return LedgerTaken(
         phase=phase,
-        idle=not state.requests and not state.group_open and not state.running,
+        idle=not (state.requests or state.group_open or state.running or state.transfers),
         full_capacity=state.full.capacity * page_size,
         full_available=full[Kind.FREE] * page_size,
         full_tree_evictable=state.full_evictable * page_size,
@@ -53,6 +53,13 @@ def take_ledger(state: State, phase: str = "") -> LedgerTaken:
         swa_evicted_total=state.totals.swa_evicted * page_size,
         tombstone_created_total=state.totals.tombstones,
         tombstone_healed_total=state.totals.healed,
+        full_in_flight=full[Kind.IN_FLIGHT] * page_size,
+        host_capacity=state.host.capacity * page_size,
+        host_available=host[Kind.FREE] * page_size,
+        host_tree_evictable=state.host_evictable * page_size,
+        host_tree_protected=state.host_protected * page_size,
+        host_tree_mirrored=(host[Kind.TREE] - state.host_bare) * page_size,
+        host_in_flight=host[Kind.IN_FLIGHT] * page_size,
     )
 
 

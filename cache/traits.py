@@ -20,11 +20,13 @@ class Traits(NamedTuple):
     """There is SWA beside FULL; else the SWA pool, the window and what a boundary needs of it are 0."""
     live_ends: bool = False
     """A leaf is never a tombstone, and no tombstone lies in a locked window."""
+    hosted: bool = False
+    """Copies of FULL pages may be kept on the host (R8)."""
 
 
 TRAITS: dict[str, Traits] = {
     "unified": Traits(),
-    "radix": Traits(frees_duplicates=False, windowed=False),
+    "radix": Traits(frees_duplicates=False, windowed=False, hosted=True),
     "swa_chunk": Traits(tree=False),
     "chunk": Traits(tree=False, windowed=False),
     "legacy": Traits(refreshes_path=True, live_ends=True),

@@ -10,12 +10,14 @@ from operator import mul
 import numpy as np
 
 from radixledger.cache.ledger import FEW
-from radixledger.cache.state import IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, State
+from radixledger.cache.state import IN_HOST_ORDER, IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, State
 from radixledger.cache.weights import PLACE_LANE, lane
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, BoundaryId, Pages
 
-PARENT, END, PAGES, ANCHORS, LOCKS, BOUNDARY, TICK, SWA_TICK, LIVE = (int(w) for w in lane(6, 9))
+PARENT, END, PAGES, ANCHORS, LOCKS, BOUNDARY, TICK, SWA_TICK, LIVE, HITS, BACKUP, HOST = (
+    int(w) for w in lane(6, 12)
+)
 """The digest's coefficients of a node's fields, beside the node's own weight."""
 
 
@@ -43,8 +45,17 @@ def node_value(node: Node) -> int:
         + TICK * node.tick
         + SWA_TICK * node.swa_tick
         + LIVE * bool(node.swa)
+        + HITS * node.hits
+        + BACKUP * node.backup
         + node.content
     )
+
+
+def content_of(node: Node) -> int:
+    """What the digest says of a node's pages: which stand where, FULL and HOST."""
+    start = node.end - node.pages
+    full = place_sum(start, node.full) if node.full else 0
+    return full + (HOST * place_sum(start, node.host) if node.host else 0)
 
 
 def child_key(node: Node, stride: int) -> bytes | tuple[bytes, bytes]:
@@ -79,9 +90,29 @@ def touch(state: State, node: Node) -> None:
         walk = walk.parent
 
 
+def bare_pages(node: Node) -> int:
+    """The HOST pages of a FULL tombstone whose copy landed; 0 for any other node."""
+    return 0 if node.full or node.backup else len(node.host) >> 2
+
+
+def is_unread(state: State, node: Node) -> bool:
+    """Whether a backup has still to read the node's FULL pages on the device."""
+    transfer = state.transfers.get(node.backup)
+    return transfer is not None and not transfer.gathered
+
+
 def offer_leaf(state: State, node: Node) -> None:
-    """Enter a node into the order of FULL victims if it is one: childless and not held."""
-    if not node.children and not node.holds and not node.queued & IN_LEAF_ORDER:
+    """Enter a node into the order of victims that it is one of, if nothing holds it.
+
+    FULL victims have no children with FULL pages; host victims have a copy and nothing else, and no children at all.
+    """
+    if (node.children and len(node.children) != node.demoted) or node.holds:
+        return
+    if not node.full:
+        if not (node.children or node.backup or node.queued & IN_HOST_ORDER) and node.host:
+            node.queued |= IN_HOST_ORDER
+            heappush(state.host_order, (node.tick, node.id, node))
+    elif not node.queued & IN_LEAF_ORDER and not (node.backup and is_unread(state, node)):
         node.queued |= IN_LEAF_ORDER
         heappush(state.leaf_order, (node.tick, node.id, node))
 
@@ -102,7 +133,7 @@ def graft(state: State, node: Node) -> None:
     parent.children[child_key(node, state.stride)] = node
     state.nodes[node.id] = node
     state.next_node = max(state.next_node, node.id + 1)
-    node.content = place_sum(node.end - node.pages, node.full)
+    node.content = content_of(node)
     state.tree_digest += node.weight * node_value(node)
     touch(state, node)
     offer_leaf(state, node)
@@ -120,16 +151,19 @@ def cut(state: State, node: Node, upper: Node, boundary: BoundaryId) -> None:
     node.key = node.key[upper.pages * stride :]
     node.full = Pages(node.full[upper.pages * 4 :])
     node.swa = Pages(node.swa[upper.pages * 4 :])
+    node.host = Pages(node.host[upper.pages * 4 :])
     node.pages -= upper.pages
     node.parent = upper
     upper.children = {node.key[:stride]: node}
     upper.holds = 1 if node.holds else 0
     upper.swa_locks = node.swa_locks
+    upper.demoted = int(not node.full)
+    upper.hits, upper.backup = node.hits, node.backup
     upper.boundary = boundary
     node.boundary = BoundaryId(0)
     upper.tick = node.tick
     upper.swa_tick = node.swa_tick - node.pages
-    upper.content = place_sum(upper.end - upper.pages, upper.full)
+    upper.content = content_of(upper)
     node.content -= upper.content
     state.nodes[upper.id] = upper
     state.next_node = max(state.next_node, upper.id + 1)
@@ -146,18 +180,36 @@ def prune(state: State, node: Node) -> None:
     del parent.children[child_key(node, state.stride)]
     del state.nodes[node.id]
     node.parent = None
-    node.full = node.swa = NO_PAGES
+    if not node.full:
+        parent.demoted -= 1
+    node.full = node.swa = node.host = NO_PAGES
+    inherit(state, parent, node)
+    if not parent.children:
+        parent.children = None
+    if parent.parent is not None and (parent.children is None or parent.demoted):
+        offer_leaf(state, parent)
+    if not state.seq & 255:
+        for order in (state.leaf_order, state.window_order, state.host_order):
+            if len(order) > 2 * len(state.nodes) + 1024:
+                _forget_removed(order)
+
+
+def inherit(state: State, parent: Node, node: Node) -> None:
+    """A parent that may become a candidate is as young as the child that goes."""
     if parent.parent is not None and node.tick > parent.tick:
         state.tree_digest += parent.weight * (TICK * (node.tick - parent.tick))
         parent.tick = node.tick
-    if not parent.children:
-        parent.children = None
-        if parent.parent is not None:
-            offer_leaf(state, parent)
-    if not state.seq & 255:
-        for order in (state.leaf_order, state.window_order):
-            if len(order) > 2 * len(state.nodes) + 1024:
-                _forget_removed(order)
+
+
+def count_hit(state: State, node: Node) -> None:
+    """A path was used up to `node`: one more use of each of its nodes, up to the threshold.
+
+    Whoever was there before his child has been used at least as often, so the walk ends at the first that has enough.
+    """
+    while node.parent is not None and node.hits < state.hits_counted:
+        node.hits += 1
+        state.tree_digest += node.weight * HITS
+        node = node.parent
 
 
 def _forget_removed(order: Order) -> None:

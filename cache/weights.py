@@ -16,6 +16,8 @@ MAPPING_LANE = 2
 ROW_LANE = 3
 NODE_LANE = 4
 PLACE_LANE = 5
+BOOK_LANES = (0, 1, 7, 8)
+"""The lanes of the pools' pages, by the number of the pool."""
 
 _GOLDEN = 0x9E3779B97F4A7C15
 

@@ -1,7 +1,7 @@
 """Accounts: who holds a page, as one integer.
 
 Every page of a pool is in exactly one account (R28): `free`, `pending` (surrendered inside an
-open free group, R29), `reserved` (page 0), `request(id)` or `tree(node)`. An account is coded
+open free group, R29), `reserved` (page 0), `request(id)`, `tree(node)` or `in_flight(transfer)`. An account is coded
 in one int64, the kind in the low three bits and the id above them, so that a whole pool is one
 array and a change of owner is one store.
 """
@@ -9,7 +9,7 @@ array and a change of owner is one store.
 from enum import IntEnum
 from typing import NewType
 
-from radixledger.journal.units import NodeId, RequestId
+from radixledger.journal.units import NodeId, RequestId, TransferId
 
 Account = NewType("Account", int)
 
@@ -22,6 +22,8 @@ class Kind(IntEnum):
     RESERVED = 2
     REQUEST = 3
     TREE = 4
+    IN_FLIGHT = 5
+    """Being written by a copy between device and host."""
 
 
 class Pool(IntEnum):
@@ -29,13 +31,15 @@ class Pool(IntEnum):
 
     FULL = 0
     SWA = 1
+    RECURRENT = 2
+    HOST = 3
 
 
 # Plain integers, not enum members: accounts are compared and shifted with every page that moves.
 FREE = Account(int(Kind.FREE))
 PENDING = Account(int(Kind.PENDING))
 RESERVED = Account(int(Kind.RESERVED))
-_REQUEST, _TREE = int(Kind.REQUEST), int(Kind.TREE)
+_REQUEST, _TREE, _IN_FLIGHT = int(Kind.REQUEST), int(Kind.TREE), int(Kind.IN_FLIGHT)
 
 
 def request_account(request: RequestId) -> Account:
@@ -48,18 +52,23 @@ def tree_account(node: NodeId) -> Account:
     return node << 3 | _TREE  # type: ignore[return-value]  # as above
 
 
+def transfer_account(transfer: TransferId) -> Account:
+    """The account of a copy under way: what it writes is nobody else's until it has ended (B19)."""
+    return Account(transfer << 3 | _IN_FLIGHT)
+
+
 def kind_of(account: int) -> Kind:
     """The kind in an account's code; raises ValueError for a code that names none."""
     return Kind(account & 7)
 
 
 def holder_of(account: int) -> int:
-    """The request or node number in an account's code; 0 for the accounts without one."""
+    """The request, node or transfer number in an account's code; 0 for the accounts without one."""
     return account >> 3
 
 
 def describe(account: int) -> str:
-    """An account in words, as errors and reports print it: `free`, `request(7)`, `tree(3)`.
+    """An account in words, as errors and reports print it: `free`, `request(7)`, `tree(3)`, `in_flight(2)`.
 
     Total: a code that names no account is told as `unknown(CODE)`, for hostile journals.
     """
@@ -68,6 +77,8 @@ def describe(account: int) -> str:
         return f"request({account >> 3})" if account >> 3 else "request(unbound)"
     if kind == Kind.TREE:
         return f"tree({account >> 3})"
+    if kind == Kind.IN_FLIGHT:
+        return f"in_flight({account >> 3})"
     if account in (FREE, PENDING, RESERVED):
         return Kind(account).name.lower()
     return f"unknown({account})"

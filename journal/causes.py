@@ -34,6 +34,11 @@ class Operation(IntEnum):
     BIND = 18
     DRILL = 19
     """A planted fault, written by a person on purpose."""
+    BACK_UP = 25
+    """FULL pages are copied to the host."""
+    LOAD_BACK = 26
+    """They are copied back."""
+    EVICT_HOST = 27
 
 
 class Site(IntEnum):
@@ -65,6 +70,16 @@ class Site(IntEnum):
     """FULL pages of a request whose window part had been reclaimed before."""
     CHILDLESS_TOMBSTONE = 29
     """A tombstone whose last child was removed, on the legacy route, where a leaf is never a tombstone."""
+    WRITE_THROUGH = 21
+    """A node that was used often enough is copied while it is on the device."""
+    WRITE_BACK = 22
+    """The next victim of FULL pressure is copied before it goes."""
+    HOST_COPY = 23
+    """A leaf whose FULL pages FULL pressure took; its copy on the host stays."""
+    UNREACHABLE = 24
+    """A copy behind a node that is neither on the device nor on the host."""
+    ADOPTED = 25
+    """A FULL tombstone over which a request brought pages (R64)."""
 
 
 def cause(operation: Operation, site: Site = Site.WHOLE) -> Cause:

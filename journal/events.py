@@ -24,6 +24,16 @@ from radixledger.journal.events_of_requests import (
     Retracted,
     Stepped,
 )
+from radixledger.journal.events_of_the_host import (
+    Adopted,
+    BackupBegun,
+    BackupEnded,
+    Demoted,
+    Gathered,
+    HostDropped,
+    LoadBegun,
+    LoadEnded,
+)
 from radixledger.journal.events_of_the_record import (
     SCHEMA_VERSION,
     Closed,
@@ -53,11 +63,15 @@ __all__ = [
     "SCHEMA_VERSION",
     "Aborted",
     "Admitted",
+    "Adopted",
     "Allocated",
     "AnyEvent",
+    "BackupBegun",
+    "BackupEnded",
     "Bound",
     "Closed",
     "Config",
+    "Demoted",
     "Digested",
     "Event",
     "Evicted",
@@ -66,11 +80,15 @@ __all__ = [
     "Flushed",
     "Freed",
     "Gap",
+    "Gathered",
     "GroupFlushed",
     "GroupOpened",
     "HealMode",
     "Healed",
+    "HostDropped",
     "LedgerTaken",
+    "LoadBegun",
+    "LoadEnded",
     "Locked",
     "Matched",
     "Opened",
@@ -124,4 +142,12 @@ AnyEvent = (
     | Digested
     | Evicted
     | Remapped
+    | BackupBegun
+    | Gathered
+    | BackupEnded
+    | Demoted
+    | Adopted
+    | LoadBegun
+    | LoadEnded
+    | HostDropped
 )

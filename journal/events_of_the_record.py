@@ -86,6 +86,18 @@ class LedgerTaken(Event, frozen=True, array_like=True, gc=False, tag=24):
     tombstone_created_total: int
     tombstone_healed_total: int
     digest: bytes = b""
+    full_in_flight: int = 0
+    """What loads from the host are writing."""
+    host_capacity: int = 0
+    host_available: int = 0
+    host_tree_evictable: int = 0
+    """Copies that stand alone: their FULL pages are gone."""
+    host_tree_protected: int = 0
+    """Those of them that locks hold."""
+    host_tree_mirrored: int = 0
+    """Copies of what is on the device too."""
+    host_in_flight: int = 0
+    """What backups are writing."""
 
 
 class Snapshotted(Event, frozen=True, array_like=True, gc=False, tag=25):

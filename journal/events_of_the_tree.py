@@ -6,7 +6,19 @@ Part of the vocabulary, see `events` for its rules.
 from radixledger.journal.accounts import FREE
 from radixledger.journal.causes import Cause
 from radixledger.journal.event import NO_CAUSE, Event
-from radixledger.journal.units import ROOT, TO_ROOT, UNBOUND, BoundaryId, NodeId, Pages, RequestId, TokenCount
+from radixledger.journal.units import (
+    NO_PAGES,
+    NO_TRANSFER,
+    ROOT,
+    TO_ROOT,
+    UNBOUND,
+    BoundaryId,
+    NodeId,
+    Pages,
+    RequestId,
+    TokenCount,
+    TransferId,
+)
 
 
 class Transferred(Event, frozen=True, array_like=True, gc=False, tag=11):
@@ -27,9 +39,10 @@ class Transferred(Event, frozen=True, array_like=True, gc=False, tag=11):
 
 
 class Split(Event, frozen=True, array_like=True, gc=False, tag=12):
-    """`node` was cut: its first pages (`full`, `swa`) went to `upper`, a new node between parent and `node`.
+    """`node` was cut: its first pages (`full`, `swa`, `host`) went to `upper`, a new node between parent and `node`.
 
-    Window lock counts are copied to `upper`; the boundary mark moves up (R114, R115).
+    Window lock counts are copied to `upper`; the boundary mark moves up (R114, R115). HOST pages that a backup is still
+    writing (`transfer`) are named by `upper` from now on and stay in the transfer's account.
     """
 
     node: NodeId
@@ -39,6 +52,8 @@ class Split(Event, frozen=True, array_like=True, gc=False, tag=12):
     swa: Pages
     boundary: BoundaryId = TO_ROOT
     cause: Cause = NO_CAUSE
+    host: Pages = NO_PAGES
+    transfer: TransferId = NO_TRANSFER
 
 
 class Tombstoned(Event, frozen=True, array_like=True, gc=False, tag=13):
@@ -83,7 +98,8 @@ class Removed(Event, frozen=True, array_like=True, gc=False, tag=19):
 
 class Matched(Event, frozen=True, array_like=True, gc=False, tag=21):
     """A key of `asked` tokens was looked up: FULL pages reach `full_hit` tokens, the usable prefix is `hit`
-    tokens and ends at `node`; `stop` says why no further. Recency of that path moved.
+    tokens and ends at `node`; `stop` says why no further. Recency of that path moved. Behind it copies on the host
+    reach up to `host_node`, `host_hit` tokens more.
     """
 
     rid: str
@@ -99,6 +115,8 @@ class Matched(Event, frozen=True, array_like=True, gc=False, tag=21):
     """SWA was not asked for: a request looked up a path of its own (R72)."""
     walked: NodeId = ROOT
     """Where the walk ended whose whole path became the youngest, if that was below `node` (legacy route); else 0."""
+    host_hit: TokenCount = TokenCount(0)
+    host_node: NodeId = ROOT
 
 
 class Locked(Event, frozen=True, array_like=True, gc=False, tag=22):

@@ -12,16 +12,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.journal.accounts import FREE, PENDING, Pool, request_account, tree_account
+from radixledger.journal.accounts import FREE, PENDING, Pool, request_account, transfer_account, tree_account
 from radixledger.journal.events import (
+    Adopted,
     Allocated,
     AnyEvent,
+    BackupBegun,
+    BackupEnded,
     Bound,
+    Demoted,
     Extended,
     Freed,
     GroupFlushed,
     Healed,
     HealMode,
+    HostDropped,
+    LoadBegun,
+    LoadEnded,
     Reclaimed,
     Remapped,
     Removed,
@@ -102,7 +109,9 @@ def _transferred(event: Transferred) -> list[Move]:
 
 
 def _split(event: Split) -> list[Move]:
-    return _both(event.full, event.swa, tree_account(event.node), tree_account(event.upper))
+    given, taken = tree_account(event.node), tree_account(event.upper)
+    host = [] if event.transfer else [Move(Pool.HOST, event.host, given, taken)]
+    return _both(event.full, event.swa, given, taken) + host
 
 
 def _tombstoned(event: Tombstoned) -> list[Move]:
@@ -141,6 +150,36 @@ def _remapped(event: Remapped) -> list[Move]:
     return [Move(Pool.SWA, event.swa, event.giver, event.taker)]
 
 
+def _backup_begun(event: BackupBegun) -> list[Move]:
+    return [Move(Pool.HOST, event.host, FREE, transfer_account(event.transfer))]
+
+
+def _backup_ended(event: BackupEnded) -> list[Move]:
+    taker = tree_account(event.node) if event.landed else FREE
+    return [Move(Pool.HOST, event.host, transfer_account(event.transfer), taker)]
+
+
+def _demoted(event: Demoted) -> list[Move]:
+    return [Move(Pool.FULL, event.full, tree_account(event.node), event.to)]
+
+
+def _adopted(event: Adopted) -> list[Move]:
+    return [Move(Pool.FULL, event.full, event.giver, tree_account(event.node))]
+
+
+def _load_begun(event: LoadBegun) -> list[Move]:
+    return [Move(Pool.FULL, event.full, FREE, transfer_account(event.transfer))]
+
+
+def _load_ended(event: LoadEnded) -> list[Move]:
+    taker = tree_account(event.node) if event.landed else event.to
+    return [Move(Pool.FULL, event.full, transfer_account(event.transfer), taker)]
+
+
+def _host_dropped(event: HostDropped) -> list[Move]:
+    return [Move(Pool.HOST, event.host, tree_account(event.node), FREE)]
+
+
 _MOVES: dict[type, Callable[[Any], list[Move]]] = {
     Allocated: _allocated,
     Extended: _extended,
@@ -154,6 +193,13 @@ _MOVES: dict[type, Callable[[Any], list[Move]]] = {
     GroupFlushed: _group_flushed,
     Removed: _removed,
     Remapped: _remapped,
+    BackupBegun: _backup_begun,
+    BackupEnded: _backup_ended,
+    Demoted: _demoted,
+    Adopted: _adopted,
+    LoadBegun: _load_begun,
+    LoadEnded: _load_ended,
+    HostDropped: _host_dropped,
 }
 
 

@@ -36,6 +36,9 @@ RequestId = NewType("RequestId", int)
 BoundaryId = NewType("BoundaryId", int)
 """The mark of a node up to which some window lock reaches; 0 means "to the root" (R119)."""
 
+TransferId = NewType("TransferId", int)
+"""A copy under way between device and host, never used twice; 0 is "none"."""
+
 Rank = NewType("Rank", int)
 """One data-parallel shard of the server."""
 
@@ -46,5 +49,6 @@ NO_PAGES = Pages(b"")
 ROOT = NodeId(0)
 UNBOUND = RequestId(0)
 TO_ROOT = BoundaryId(0)
+NO_TRANSFER = TransferId(0)
 FIRST = Seq(1)
 SEQ_MAX = Seq((1 << 63) - 1)

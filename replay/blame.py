@@ -92,9 +92,11 @@ def _may_name(event: AnyEvent, columns: list[Callable[[Any], bytes]], needle: by
 def _beginning(pool: Pool, page: int, base: State | None) -> tuple[_Holding, dict[int, str]]:
     if base is None:
         return _Holding(0, FREE, 0, 0), {}
-    book = base.full if pool is Pool.FULL else base.swa
+    book = {Pool.FULL: base.full, Pool.SWA: base.swa}.get(pool, base.host)
     swa_of = base.mapping.swa_of
     partners = [int(swa_of[page])] if pool is Pool.FULL else (swa_of == page).nonzero()[0].tolist()
+    if pool not in (Pool.FULL, Pool.SWA):
+        partners = []  # what a copy mirrors may change under it
     rids: dict[int, str] = {request.id: request.rid for request in base.requests.values()}
     return _Holding(0, int(book.account[page]), int(book.since[page]), (partners or [0])[0]), rids
 
@@ -153,7 +155,7 @@ def _times(move: Move, pool: Pool, page: int) -> int:
 
 def _partner(partner: int, event: AnyEvent, pool: Pool, page: int) -> int:
     """What the page is mapped to, or from, behind the event."""
-    if isinstance(event, Opened):
+    if isinstance(event, Opened) or pool not in (Pool.FULL, Pool.SWA):
         return 0
     for change in mappings(event):
         full, swa = pages_of(change.full).tolist(), pages_of(change.swa).tolist()

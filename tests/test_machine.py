@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from radixledger.cache.face_rank import FaceRank
+from radixledger.cache.host_rank import HostCommands
 
 from . import play_faces, play_pages, play_requests, witnesses
 from .machine import LEGACY_SETTINGS, SETTINGS, WINDOW_SETTINGS, Command, Dice, Play, Setting
@@ -111,6 +112,7 @@ def test_every_command_of_a_rank_is_played() -> None:
     )
     asked = set(re.findall(r"live\.(\w+)", source))
     public = {name for name, _ in inspect.getmembers(FaceRank, inspect.isfunction) if name[0] != "_"}
+    public -= {name for name in vars(HostCommands) if name[0] != "_"}
     assert public - asked == {"account_of", "hand_receipt", "number_of", "row_slots", "seated"}, (
         "these turn a server's own objects into what is played here"
     )

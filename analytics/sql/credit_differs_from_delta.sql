@@ -8,7 +8,7 @@ WITH freed AS (
         count(*) FILTER (pool = 'full') AS full_pages,
         count(*) FILTER (pool = 'swa') AS swa_pages
     FROM pages
-    WHERE event IN ('Removed', 'Tombstoned') AND to_kind IN ('free', 'pending')
+    WHERE event IN ('Removed', 'Tombstoned', 'Demoted') AND to_kind IN ('free', 'pending')
     GROUP BY ALL
 ), credited AS (
     SELECT evictions.run, evictions.rank, evictions.epoch, evictions.seq, sum(full_pages) AS freed_full, sum(swa_pages) AS freed_swa

@@ -1,6 +1,6 @@
 -- The ledger identity: available + evictable + protected + request owned = capacity, per pool and rank (R156).
 --
--- While requests run, the slack of partly filled pages counts too, what waits in an open free group, and what callers
+-- What copies between device and host are writing counts too. While requests run, the slack of partly filled pages counts too, what waits in an open free group, and what callers
 -- without a row hold (A1, A3). An idle rank has none of these; only the legacy route may have slack (A2).
 -- Busy ranks whose journal begins at a snapshot are not asked.
 -- kind: check
@@ -17,10 +17,10 @@ WITH asked AS (
 )
 SELECT
     run, rank, epoch, seq, phase, pool, idle, capacity,
-    available + tree_evictable + tree_protected + request_owned + page_slack + pending_free + outside AS accounted,
-    available, tree_evictable, tree_protected, request_owned, page_slack, pending_free, outside
+    available + tree_evictable + tree_protected + request_owned + page_slack + pending_free + in_flight + outside AS accounted,
+    available, tree_evictable, tree_protected, request_owned, page_slack, pending_free, in_flight, outside
 FROM terms
 WHERE (capacity <> accounted AND (idle OR page_size IS NOT NULL))
-    OR (idle AND (request_owned <> 0 OR pending_free <> 0))
+    OR (idle AND (request_owned <> 0 OR pending_free <> 0 OR in_flight <> 0))
     OR (idle AND page_slack <> 0 AND route IS DISTINCT FROM 'legacy')
 ORDER BY run, rank, seq, pool

@@ -8,7 +8,8 @@ SELECT
     full_tree_protected AS tree_protected,
     full_request_owned AS request_owned,
     full_reserved_page_slack AS page_slack,
-    full_pending_free AS pending_free
+    full_pending_free AS pending_free,
+    full_in_flight AS in_flight
 FROM ledgers
 UNION ALL
 SELECT
@@ -19,5 +20,19 @@ SELECT
     swa_tree_protected,
     swa_request_owned,
     swa_reserved_page_slack,
-    swa_pending_free
+    swa_pending_free,
+    0
 FROM ledgers
+UNION ALL
+SELECT
+    run, rank, epoch, seq, step, phase, idle, 'host',
+    host_capacity,
+    host_available,
+    host_tree_evictable,
+    host_tree_protected + host_tree_mirrored,
+    0,
+    0,
+    0,
+    host_in_flight
+FROM ledgers
+WHERE host_capacity > 0

@@ -2,7 +2,7 @@
 -- kind: report
 -- set node BIGINT: the node's number
 -- set rank INTEGER = 0: the rank that the node belongs to
-SELECT run, rank, epoch, seq, step, event, cause, request, parent, full_delta, swa_delta
+SELECT run, rank, epoch, seq, step, event, cause, request, parent, full_delta, swa_delta, host_delta
 FROM node_changes
 WHERE node = getvariable('node') AND rank = getvariable('rank')
 ORDER BY run, rank, seq

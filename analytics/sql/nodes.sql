@@ -21,6 +21,7 @@ SELECT
     arg_max(cause, seq) FILTER (event = 'Removed') AS removed_cause,
     sum(full_delta)::BIGINT AS full_pages,
     sum(swa_delta)::BIGINT AS swa_pages,
+    sum(host_delta)::BIGINT AS host_pages,
     sum(swa_delta) > 0 AS live
 FROM node_changes
 GROUP BY ALL

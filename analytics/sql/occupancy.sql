@@ -8,7 +8,8 @@ WITH moved AS (
         run, rank, epoch, pool, seq,
         count(*) FILTER (to_kind = 'request') - count(*) FILTER (from_kind = 'request') AS request,
         count(*) FILTER (to_kind = 'tree') - count(*) FILTER (from_kind = 'tree') AS tree,
-        count(*) FILTER (to_kind = 'pending') - count(*) FILTER (from_kind = 'pending') AS pending
+        count(*) FILTER (to_kind = 'pending') - count(*) FILTER (from_kind = 'pending') AS pending,
+        count(*) FILTER (to_kind = 'in_flight') - count(*) FILTER (from_kind = 'in_flight') AS in_flight
     FROM pages
     GROUP BY ALL
 ), summed AS (
@@ -16,12 +17,14 @@ WITH moved AS (
         run, rank, epoch, pool, seq,
         sum(request) OVER so_far AS request_pages,
         sum(tree) OVER so_far AS tree_pages,
-        sum(pending) OVER so_far AS pending_pages
+        sum(pending) OVER so_far AS pending_pages,
+        sum(in_flight) OVER so_far AS in_flight_pages
     FROM moved
     WINDOW so_far AS (PARTITION BY run, rank, epoch, pool ORDER BY seq)
 ), moments AS (
     SELECT run, rank, epoch, pool, unnest(range(1, getvariable('points') + 1)) AS point, first_seq, last_seq
-    FROM runs, (VALUES ('full'), ('swa')) AS pools (pool)
+    FROM runs, (VALUES ('full'), ('swa'), ('host')) AS pools (pool)
+    WHERE pool <> 'host' OR host_pages > 0
 ), asked AS (
     SELECT run, rank, epoch, pool, first_seq + (last_seq - first_seq) * point // getvariable('points') AS seq FROM moments
 )
@@ -30,7 +33,9 @@ SELECT
     coalesce(request_pages, 0)::BIGINT AS request_pages,
     coalesce(tree_pages, 0)::BIGINT AS tree_pages,
     coalesce(pending_pages, 0)::BIGINT AS pending_pages,
-    CASE asked.pool WHEN 'full' THEN full_pages ELSE swa_pages END - request_pages - tree_pages - pending_pages AS free_pages
+    coalesce(in_flight_pages, 0)::BIGINT AS in_flight_pages,
+    CASE asked.pool WHEN 'full' THEN full_pages WHEN 'swa' THEN swa_pages ELSE host_pages END
+        - request_pages - tree_pages - pending_pages - in_flight_pages AS free_pages
 FROM asked
 ASOF LEFT JOIN summed
     ON asked.run = summed.run AND asked.rank = summed.rank AND asked.epoch = summed.epoch

@@ -1,7 +1,7 @@
 -- One page's life: every event that moved it, from whom to whom, and why.
 -- kind: report
 -- set page INTEGER: the page's number
--- set pool VARCHAR = full: full or swa
+-- set pool VARCHAR = full: full, swa or host
 -- set rank INTEGER = 0: the rank that the page belongs to
 SELECT
     run, rank, epoch, seq, step, event, cause,

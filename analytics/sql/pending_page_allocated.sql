@@ -6,5 +6,5 @@ SELECT
     to_holder AS new_owner,
     previous_seq AS pending_since
 FROM unlawful_moves
-WHERE to_kind IN ('request', 'tree') AND from_kind = 'free' AND previous_kind = 'pending'
+WHERE to_kind IN ('request', 'tree', 'in_flight') AND from_kind = 'free' AND previous_kind = 'pending'
 ORDER BY run, rank, seq, pool, page

@@ -1,4 +1,4 @@
--- Two owners: a page was handed to a request or a node while somebody else held it, or without being allocated.
+-- Two owners: a page was handed to a request, a node or a copy under way while somebody else held it, or without being allocated.
 --
 -- Both will think that it is theirs (J22, B14). The owner is whom the previous event of that page gave it to.
 -- kind: check
@@ -10,5 +10,5 @@ SELECT
     previous_holder AS owner,
     previous_seq AS owner_since
 FROM unlawful_moves
-WHERE to_kind IN ('request', 'tree') AND NOT (from_kind = 'free' AND previous_kind = 'pending')
+WHERE to_kind IN ('request', 'tree', 'in_flight') AND NOT (from_kind = 'free' AND previous_kind = 'pending')
 ORDER BY run, rank, seq, pool, page

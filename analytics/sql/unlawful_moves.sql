@@ -8,7 +8,7 @@
 WITH packed AS (
     -- One integer for the page and one for each account: a sort costs by the width of its rows.
     SELECT
-        (book * 2 + (pool = 'swa')::INTEGER) * 4294967296 + page + 2147483648 AS key,
+        (book * 4 + pool_code(pool)) * 4294967296 + page + 2147483648 AS key,
         seq,
         place,
         account_code(from_kind, from_holder) AS giver,
@@ -28,7 +28,7 @@ WITH packed AS (
         run,
         rank,
         epoch,
-        CASE WHEN (key >> 32) & 1 = 1 THEN 'swa' ELSE 'full' END AS pool,
+        pool_of((key >> 32) & 3) AS pool,
         (key & 4294967295) - 2147483648 AS page,
         seq,
         place,
@@ -39,7 +39,7 @@ WITH packed AS (
             ELSE account_code(CASE WHEN page = 0 THEN 'reserved' ELSE 'free' END, 0)
         END AS expected
     FROM suspect
-    JOIN books ON book = key >> 33
+    JOIN books ON book = key >> 34
     WHERE coalesce(moved_seq, opened_seq) IS NOT NULL
         AND (gaps IS NULL OR len(list_filter(gaps, lambda gap: gap > coalesce(moved_seq, 0) AND gap <= seq)) = 0)
 )

@@ -28,6 +28,7 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.units import BoundaryId, NodeId, RequestId, Seq, TokenCount
 
+from . import host_faults
 from .story import (
     COMPOSITE,
     EVICT,
@@ -260,6 +261,6 @@ FAULTS: dict[str, Callable[[Story], Row]] = {
         stale_mapping, duplicate_mapping, credit_differs_from_delta, unbalanced_lock, locked_node_removed,
         cursor_moved_backward, path_shorter_than_window, cross_rank_touch, kept_without_a_tree, freed_under_a_step, missing_events, recorded_violations,
         ledger_identity, ledger_diagnostics, ledger_capacity_drift, ledger_after_flush, ledger_mapping_count,
-        ledger_total_decreased, ledger_differs_from_events,
+        ledger_total_decreased, ledger_differs_from_events, *host_faults.FAULTS,
     )
 }  # fmt: skip

@@ -144,7 +144,7 @@ class Story:
             pool: Counter(account & 7 for account in holder.values()) for pool, holder in self.holder.items()
         }
         fields: dict[str, object] = {"phase": phase, "idle": idle}
-        for pool in Pool:
+        for pool in (Pool.FULL, Pool.SWA):
             name, count = pool.name.lower(), held[pool]
             used = sum(count[kind] for kind in (Kind.REQUEST, Kind.TREE, Kind.PENDING))
             fields |= {

@@ -43,7 +43,7 @@ def page_rows(events: Sequence[AnyEvent]) -> Rows:
     """(seq, pool, place, page, from, to) of every move, in the order in which they happen."""
     rows = []
     for seq, event in enumerate(events, 1):
-        place = {0: 0, 1: 0}
+        place = dict.fromkeys(range(4), 0)
         for move in moves(event):
             for page in pages_of(move.pages).tolist():
                 rows.append((seq, int(move.pool), place[move.pool], page, move.giver, move.taker))
@@ -106,18 +106,34 @@ _SMALL_PAGES = st.lists(st.integers(0, 40), max_size=4).map(lambda numbers: page
 @st.composite
 def page_events(draw: st.DrawFn) -> AnyEvent:
     """Events whose page columns fit each other, lawful or not."""
-    kind = draw(st.sampled_from([kind for kind in EVENT_TYPES if "swa" in kind.__struct_fields__]))
+    kind = draw(
+        st.sampled_from(
+            [kind for kind in EVENT_TYPES if {"swa", "host", "landed"} & {*kind.__struct_fields__}]
+        )
+    )
     fields: dict[str, Any] = {}
     swa = draw(_SMALL_PAGES)
     for name in kind.__struct_fields__:
-        if name == "swa":
+        if name in ("swa", "host"):
             fields[name] = swa
         elif name in ("full", "fresh", "old", "source", "target", "unmapped"):
             fields[name] = Pages(bytes(reversed(swa))[::1]) if draw(st.booleans()) else swa
-        elif name in ("node", "upper", "parent", "request", "giver", "taker"):
+        elif name in (
+            "node",
+            "upper",
+            "parent",
+            "request",
+            "giver",
+            "taker",
+            "transfer",
+            "above",
+            "boundary",
+        ):
             fields[name] = draw(st.integers(0, 2**40))
         elif name in {"mode", "to"}:
             fields[name] = draw(st.integers(0, 1))
+        elif name == "landed":
+            fields[name] = draw(st.booleans())
     if kind is Extended:
         fields |= _takers(draw, len(swa) // 4) | {"requests": ids(1), "grown": pages(1), "full": swa}
     required = {"key": b"", "start": 0, "stop": 4, "protected": 0}

@@ -184,7 +184,7 @@ def test_events_alone_say_who_has_each_page_and_why(shape: tuple[int, int, int, 
                         held[page] = move.taker
         assert list(held.values()) == book.account[1:].tolist()
         kinds = Counter(kind_of(account) for account in held.values())
-        assert [kinds[Kind(kind)] for kind in range(5)] == book.held
+        assert [kinds[kind] for kind in Kind] == book.held
     caused = (Freed, Healed, Reclaimed, Removed, Tombstoned, Transferred)
     told = [event for event in driven.journal.events if isinstance(event, caused)]
     of_windows = {Healed, Reclaimed, Tombstoned} if state.windowed else set()
