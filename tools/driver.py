@@ -156,6 +156,10 @@ class Driver:
     # -- steps -----------------------------------------------------------------------------------------------
 
     def _prefill(self) -> None:
+        if (
+            not self.cache.state.traits.tree
+        ):  # no tree takes their chunks over, so their windows end here (R151)
+            self.cache.reclaim_batch(np.array([live.request for live in self._prefilling], np.int64))
         chosen, grown = self._chunk()
         while not self._extended(chosen, grown):
             chosen, grown = self._chunk()

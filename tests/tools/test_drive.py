@@ -9,6 +9,7 @@ import pytest
 
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Refusal
+from radixledger.cache.routing import RouteName
 from radixledger.journal.events import Config
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.redact import default_key_path
@@ -55,6 +56,23 @@ def test_pressure_evicts_tombstones_and_retracts_and_all_requests_are_still_serv
     assert cache.state.totals.tombstones > 0
     assert cache.flush() >= 0
     assert cache.state.full.available == 44
+
+
+@pytest.mark.parametrize(
+    ("route", "window", "swa_pages"), [("swa_chunk", 20, 16), ("chunk", 0, 0), ("radix", 0, 0)]
+)
+def test_a_long_prompt_is_driven_where_no_tree_or_no_window_takes_its_pages(
+    route: RouteName, window: int, swa_pages: int
+) -> None:
+    """R151, R211: prompts of up to 25 pages pass through 16 pages of window, given back between two chunks."""
+    config = Config(8, 60, swa_pages, window, rows=8, context_pages=64)
+    cache = open_rank(RankCache, config, Recording(None), route=route)
+    driver = Driver(cache, ConversationStream(SMALL), chunk_tokens=64, max_running=4)
+    assert any(not driver.step() for _ in range(20_000)), "it goes round in circles"
+    assert (driver.counts.finished, driver.counts.refused) == (36, 0)
+    assert (driver.counts.hit_tokens > 0) == (route == "radix")
+    cache.flush()
+    assert (cache.state.full.available, cache.state.swa.available) == (60, swa_pages)
 
 
 def test_a_request_that_can_never_fit_is_refused_and_the_next_one_is_served() -> None:
