@@ -17,6 +17,7 @@ from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.face_rank import FaceRank
 from radixledger.cache.invariants import broken_laws
+from radixledger.cache.legacy import SWARadixCache
 from radixledger.cache.opening import opened_ranks
 from radixledger.cache.prefix_cache import (
     CacheInitParams,
@@ -159,6 +160,10 @@ class Server:
             return SWAChunkCache(
                 self.pool, self.allocator, self.page_size, self.window, enable_kv_cache_events=events
             )
+        if route == "legacy":
+            return SWARadixCache(
+                self.pool, self.allocator, self.window, self.page_size, disable, enable_kv_cache_events=events
+            )
         window = self.window or None
         params = CacheInitParams(
             self.pool, self.allocator, self.page_size, is_eagle, sliding_window_size=window
@@ -204,10 +209,10 @@ class Server:
     ) -> InsertResult:  # fmt: skip
         whole = len(tokens) - len(tokens) % self.page_size
         value = self.slots(whole, dp_rank or 0) if slots is None else slots
-        inserted: InsertResult = self.cache.insert(
+        inserted: InsertResult | int = self.cache.insert(
             InsertParams(self.key(tokens, dp_rank), value, prev, released)
         )
-        return inserted
+        return InsertResult(inserted) if isinstance(inserted, int) else inserted
 
     def evict(self, full: int = 0, swa: int = 0, dp_rank: int | None = None) -> tuple[int, int]:
         gained = self.cache.evict(EvictParams(full, swa, dp_rank=dp_rank))

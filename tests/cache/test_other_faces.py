@@ -17,8 +17,8 @@ from radixledger.journal.events import Finished, Freed, Matched, Reclaimed, Retr
 
 from .server import Request, Server, every_page_is_named_once, text
 
-ROUTES = ("unified", "radix", "swa_chunk", "chunk")
-WITH_SWA = ("unified", "swa_chunk")
+ROUTES = ("unified", "legacy", "radix", "swa_chunk", "chunk")
+WITH_SWA = ("unified", "legacy", "swa_chunk")
 CHUNKS = ("swa_chunk", "chunk")
 
 paged = pytest.mark.parametrize("page_size", [1, 16, 128, 256])
