@@ -140,7 +140,7 @@ def test_a_node_of_full_alone_shows_no_window() -> None:
 
 
 @paged
-@pytest.mark.parametrize("route", ["unified", "radix"])
+@pytest.mark.parametrize("route", ["unified", "legacy", "radix"])
 def test_a_disabled_tree_keeps_receipts_straight_with_a_window_or_without(route: str, page_size: int) -> None:
     """R143: refreshed when a request goes on, cleared when it ends; everything comes back."""
     server = roomy(route, page_size, disable=True)
