@@ -67,7 +67,7 @@ def serve(server: Server, rank: int, dp_rank: int | None) -> list[int]:
 @paged
 @two_ranks
 def test_both_routes_answer_alike_where_nothing_is_short(page_size: int, dp_size: int) -> None:
-    """R24, R203, R208: with room for everything only the names of the rules differ."""
+    """R13, R24, R203, R208: with room for everything only the names of the rules differ."""
     rank = dp_size - 1
     dp_rank = rank if dp_size > 1 else None
     lengths = {}
