@@ -1,0 +1,118 @@
+"""Build the cache that a server gets: the route says which class, and it is made over the server's pool and allocator.
+
+Rule: everything that can be refused is refused from the configuration, so a refusal finds pool, allocator and journals
+as they were, and leaves them so (R14, R204, A44). Two kinds of refusal are kept apart: `route_of` refuses what does not
+go with the unified route; here each class is spared what it does not have at all.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from radixledger.cache.chunk import ChunkCache, SWAChunkCache
+from radixledger.cache.config import BadConfig
+from radixledger.cache.legacy import SWARadixCache
+from radixledger.cache.pool_allocator import PoolAllocator
+from radixledger.cache.prefix_cache import CacheInitParams
+from radixledger.cache.radix_face import BOTH, RadixFace
+from radixledger.cache.request_rows import ReqToTokenPool
+from radixledger.cache.routing import RouteName, ServerConfig, route_of
+from radixledger.cache.unified import UnifiedRadixCache
+
+
+class Site(NamedTuple):
+    """What a cache is built over. window: tokens, None where the model has none; keep_events: for `take_events`."""
+
+    pool: ReqToTokenPool
+    allocator: PoolAllocator
+    window: int | None
+    keep_events: bool
+
+
+def _unified(config: ServerConfig, site: Site) -> RadixFace:
+    is_eagle = config.key_units == "bigram"
+    params = CacheInitParams(
+        site.pool, site.allocator, config.page_size, is_eagle, sliding_window_size=site.window
+    )
+    return UnifiedRadixCache(
+        site.pool, site.allocator, config.page_size, is_eagle=is_eagle, tree_components=BOTH,
+        component_init_params=params, lift_bigram=config.lift_bigram, enable_kv_cache_events=site.keep_events,
+    )  # fmt: skip
+
+
+def _radix(config: ServerConfig, site: Site) -> RadixFace:
+    return UnifiedRadixCache(
+        site.pool, site.allocator, config.page_size, is_eagle=config.key_units == "bigram",
+        enable_kv_cache_events=site.keep_events,
+    )  # fmt: skip
+
+
+def _legacy(config: ServerConfig, site: Site) -> RadixFace:
+    # The class has no default for the window; what is no window is refused by its own words (R57).
+    window = site.window or 0
+    return SWARadixCache(
+        site.pool, site.allocator, window, config.page_size, enable_kv_cache_events=site.keep_events
+    )
+
+
+def _swa_chunk(config: ServerConfig, site: Site) -> RadixFace:
+    return SWAChunkCache(
+        site.pool, site.allocator, config.page_size, site.window, enable_kv_cache_events=site.keep_events
+    )
+
+
+def _chunk(config: ServerConfig, site: Site) -> RadixFace:
+    return ChunkCache(site.pool, site.allocator, config.page_size, enable_kv_cache_events=site.keep_events)
+
+
+class Built(NamedTuple):
+    """How a route's cache is made, and what of `ServerConfig` it does not have, with the value that asks for nothing."""
+
+    make: Callable[[ServerConfig, Site], RadixFace]
+    lacks: dict[str, object]
+
+
+_TIERS_AND_STATES: dict[str, object] = {"hierarchical_cache": False, "storage": None, "recurrent": False}
+
+BUILT: dict[RouteName, Built] = {
+    "unified": Built(_unified, {}),  # `route_of` has refused all that it lacks
+    "legacy": Built(_legacy, _TIERS_AND_STATES | {"key_units": "raw"}),
+    "swa_chunk": Built(_swa_chunk, _TIERS_AND_STATES),
+    "radix": Built(_radix, _TIERS_AND_STATES),
+    "chunk": Built(_chunk, _TIERS_AND_STATES),
+}
+
+
+class NotOnThisRoute(BadConfig):
+    """A configuration asks a route for something that its cache does not have; not passed over in silence (R14)."""
+
+    def __init__(self, route: RouteName, field: str, value: object) -> None:
+        super().__init__(field, f"{value} was asked for, and the {route} cache has nothing of the kind")
+        self.route = route
+
+
+def build_prefix_cache(
+    config: ServerConfig,
+    req_to_token_pool: ReqToTokenPool,
+    token_to_kv_pool_allocator: PoolAllocator,
+    *,
+    sliding_window_size: int | None = None,
+    enable_kv_cache_events: bool = False,
+) -> RadixFace:
+    """The cache of a server's configuration, over its rows and slots.
+
+    sliding_window_size: tokens, of a hybrid model; the allocator has two pools then, one pool otherwise. Speculation and
+    disaggregation are the server's own work and change no cache, but for the unit of its keys. Raises
+    UnsupportedCombination, NotOnThisRoute, or BadConfig if model, allocator and window do not agree; nothing was touched.
+    """
+    route = route_of(config)
+    built = BUILT[route]
+    for field, nothing in built.lacks.items():
+        value = getattr(config, field)
+        if value != nothing:
+            raise NotOnThisRoute(route, field, value)
+    if not config.hybrid_swa and sliding_window_size is not None:
+        raise BadConfig("sliding_window_size", f"{sliding_window_size}; a model that is not hybrid has none")
+    site = Site(
+        req_to_token_pool, token_to_kv_pool_allocator, sliding_window_size, keep_events=enable_kv_cache_events
+    )
+    return built.make(config, site)
