@@ -50,6 +50,11 @@ class Config(Struct, frozen=True, array_like=True):
     host_threshold: int = 1
     """Hits after which a node is written through."""
 
+    @property
+    def lifted(self) -> bool:
+        """Keys of pairs beside windows: served to who asks for it by name, and never evidence for a gate (R10, R267)."""
+        return self.key_mode != "raw" and self.swa_pages > 0
+
 
 class Stop(IntEnum):
     """Why a match ended where it did."""

@@ -8,9 +8,11 @@ state's totals; what else one wants to know is a question to the journal.
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from radixledger.cache.config import BadConfig
 from radixledger.cache.rank import RankCache
@@ -37,9 +39,30 @@ from radixledger.tools.driver import Driver, StepClock
 from radixledger.tools.opening import Recording, open_rank
 from radixledger.tools.route_options import Asked, route_for, route_options
 from radixledger.tools.streams import BadTrace, Job, TraceStream, read_trace
+from radixledger.tools.window_evidence import (
+    COMPARE,
+    WindowRun,
+    check_comparable,
+    examined,
+    recording_of,
+    show,
+    variants,
+    windows_option,
+)
 
 SHOWN_REFUSALS = 20
 """Requests that are turned away and told of one by one; of more, the number is told at the end."""
+
+
+class Schedule(NamedTuple):
+    """What is driven, and how: request i of the trace goes to rank i modulo `ranks`."""
+
+    trace: Path
+    limit: int | None
+    ranks: int
+    chunk: int
+    running: int
+    requests: int
 
 
 class Drive(msgspec.Struct):
@@ -116,6 +139,8 @@ def drive_rank(
         "radixledger drive trace.jsonl --journal run --unified",
         "radixledger drive trace.jsonl --journal run --unified --limit 500 --swa-pages 512 --json",
         "radixledger drive trace.jsonl --journal run --disable-radix-cache --limit 500",
+        "radixledger drive trace.jsonl --journal run --unified --key-mode bigram --lift-bigram "
+        "--free-out-of-window compare",
     )
 )
 @click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -126,6 +151,7 @@ def drive_rank(
     help="Folder of the run; needed unless the policy is off.",
 )
 @route_options
+@windows_option
 @click.option("--page-size", default=128, show_default=True, help="Tokens per page.")
 @click.option(
     "--window", default=1024, show_default=True, help="Sliding window in tokens; 0: a model without one."
@@ -189,7 +215,7 @@ def drive_rank(
 )
 @json_flag
 def command(
-    trace: Path, run: Path | None, asked: Asked, page_size: int, window: int, full_pages: int, swa_pages: int | None,
+    trace: Path, run: Path | None, asked: Asked, windows: str, page_size: int, window: int, full_pages: int, swa_pages: int | None,
     chunk: int, running: int, ranks: int, limit: int | None, policy: str, tokens: str, key_file: Path | None,
     snapshot_every: int | None, keep_bytes: int | None, as_json: bool,
 ) -> None:  # fmt: skip
@@ -204,21 +230,52 @@ def command(
         )
     if swa_pages is None:
         swa_pages = 0 if window == 0 else _swa_pages_by_rule(window, page_size, running, chunk)
-    config = Config(page_size, full_pages, swa_pages, window, rows_for(running), full_pages)
+    config = Config(
+        page_size, full_pages, swa_pages, window, rows_for(running), full_pages,
+        key_mode=asked.key_mode, free_out_of_window=windows != "off",
+    )  # fmt: skip
     recording = Recording(
         run, Policy(policy), tokens, key_file, snapshot_every=snapshot_every, retention=Retention(keep_bytes)
     )
-    total = _checked_length(trace, limit)
+    schedule = Schedule(trace, limit, ranks, chunk, running, _checked_length(trace, limit))
+    if windows == COMPARE:
+        _compare(route, config, recording, schedule, as_json)
+    else:
+        _report(_driven(route, config, recording, schedule), as_json)
+
+
+def _driven(route: RouteName, config: Config, recording: Recording, schedule: Schedule) -> Drive:
+    """Every rank, one after the other."""
     drive = Drive(route)
-    with progress("driving", total) as advance:
-        for rank in range(ranks):
+    with progress("driving", schedule.requests) as advance:
+        for rank in range(schedule.ranks):
             clock = StepClock()
-            cache = _opened(route, config, recording, rank, ranks, clock)
-            jobs = _share(trace, limit, rank, ranks, advance)
-            drive_rank(cache, jobs, clock, chunk_tokens=chunk, max_running=running, into=drive)
-    if run is not None and policy != Policy.OFF:
-        drive.journal_bytes = sum(entry.stat().st_size for entry in run.rglob("*") if entry.is_file())
-    _report(drive, as_json)
+            cache = _opened(route, config, recording, rank, schedule.ranks, clock)
+            jobs = _share(schedule, rank, advance)
+            drive_rank(
+                cache, jobs, clock, chunk_tokens=schedule.chunk, max_running=schedule.running, into=drive
+            )
+    if recording.run is not None and recording.policy is not Policy.OFF:
+        drive.journal_bytes = sum(
+            entry.stat().st_size for entry in recording.run.rglob("*") if entry.is_file()
+        )
+    return drive
+
+
+def _compare(
+    route: RouteName, config: Config, recording: Recording, schedule: Schedule, as_json: bool
+) -> None:
+    """The same trace with giving back and without (R273); there is no model, so no ids."""
+    check_comparable(recording, windowed=config.window_tokens > 0)
+    assert recording.run is not None, "what is compared is recorded"
+    runs: list[WindowRun] = []
+    for variant in variants(config.key_mode):
+        mine = replace(config, key_mode=variant.key_mode, free_out_of_window=variant.free_out_of_window)
+        apart = recording_of(variant, recording)
+        drive = _driven(route, mine, apart, schedule)
+        assert apart.run is not None, "what is compared is recorded"
+        runs.append(examined(apart.run, variant.name, mine, drive.swa_hit_tokens, None))
+    show(recording.run, runs, as_json=as_json)
 
 
 def _swa_pages_by_rule(window: int, page_size: int, running: int, chunk: int) -> int:
@@ -258,12 +315,10 @@ def _opened(
         ) from None
 
 
-def _share(
-    trace: Path, limit: int | None, rank: int, ranks: int, advance: Callable[[int], None]
-) -> Iterator[Job]:
+def _share(schedule: Schedule, rank: int, advance: Callable[[int], None]) -> Iterator[Job]:
     """The jobs of one rank."""
-    for number, job in enumerate(read_trace(trace, limit)):
-        if number % ranks == rank:
+    for number, job in enumerate(read_trace(schedule.trace, schedule.limit)):
+        if number % schedule.ranks == rank:
             advance(1)
             yield job
 

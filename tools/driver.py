@@ -10,7 +10,6 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.keys import raw_key
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import PoolShort
 from radixledger.cache.window import pages_for
@@ -119,7 +118,7 @@ class Driver:
             if (self._prefilling or self._running) and not self._fits_now(job):
                 self._waiting.appendleft(job)
                 return
-            key = raw_key(job.prompt)
+            key = self.cache.key_of(job.prompt)
             admission = self.cache.admit(job.rid, key, len(job.prompt))
             self._prefilling.append(_Live(job, key, admission.request, admission.hit.tokens))
             self.counts.admitted += 1
@@ -130,7 +129,8 @@ class Driver:
     def _why_never(self, job: Job) -> str | None:
         """Why a job can never be driven, with the numbers; None if it can (B109, B116).
 
-        FULL must hold the whole sequence; SWA, where there is any, a chunk and the window before it.
+        FULL must hold the whole sequence; SWA, where there is any, a chunk and the window before it, and the answer where
+        nothing of it is given back.
         """
         state, page_size = self.cache.state, self.cache.state.page_size
         whole = pages_for(len(job.prompt) + job.outputs, page_size)
@@ -139,6 +139,8 @@ class Driver:
         if whole > limit:
             return f"{asked} {whole} FULL pages of {page_size} tokens; the rank has {limit}"
         chunk = pages_for(min(self.chunk_tokens, len(job.prompt)), page_size) + state.tail_pages + 2
+        if not state.config.free_out_of_window:
+            chunk += pages_for(job.outputs, page_size)
         if self._windowed and min(whole, chunk) > state.swa.capacity:
             return f"{asked} {min(whole, chunk)} SWA pages at a time; the rank has {state.swa.capacity}"
         return None
@@ -241,7 +243,7 @@ class Driver:
     def _finish(self, live: _Live) -> None:
         answer = self._answer(live.job.outputs)
         # The last sampled token has no KV, so the tree gets all the others.
-        self.cache.finish(live.request, live.key + answer[:-1].tobytes())
+        self.cache.finish(live.request, self.cache.key_of(np.concatenate((live.job.prompt, answer[:-1]))))
         self.counts.finished += 1
         self.counts.output_tokens += len(answer)
         self.stream.ended(live.job, answer)

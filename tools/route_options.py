@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 
 from radixledger.cache.config import BadConfig
+from radixledger.cache.keys import KEY_MODES
 from radixledger.cache.routing import Disaggregation, RouteName, ServerConfig, Speculation, route_of
 from radixledger.tools.console import USAGE, CommandFailure
 
@@ -24,6 +25,8 @@ class Asked(NamedTuple):
     storage: str | None = None
     disaggregation: str = Disaggregation.NONE.value
     speculative: str | None = None
+    key_mode: str = "raw"
+    lift_bigram: bool = False
 
     def config(self, *, hybrid_swa: bool, page_size: int) -> ServerConfig:
         """The same as `cache.routing` takes it, for a model that has sliding windows or has not."""
@@ -36,6 +39,8 @@ class Asked(NamedTuple):
             storage=self.storage,
             disaggregation=Disaggregation(self.disaggregation),
             speculative=None if self.speculative is None else Speculation(self.speculative),
+            key_mode=self.key_mode,
+            lift_bigram=self.lift_bigram,
         )
 
 
@@ -66,6 +71,14 @@ _OPTIONS = (
     click.option(
         "--speculative", metavar="ALGO", type=click.Choice([each.value for each in Speculation], case_sensitive=False),
         help=f"Ask for tokens guessed ahead: {', '.join(each.value for each in Speculation)}.",
+    ),
+    click.option(
+        "--key-mode", type=click.Choice(list(KEY_MODES)), default="raw", show_default=True,
+        help="Look prefixes up by tokens, or by pairs of neighbouring ones, as EAGLE does.",
+    ),
+    click.option(
+        "--lift-bigram", is_flag=True,
+        help="With --unified, take --key-mode bigram, though no gate accepts such a run.",
     ),
 )  # fmt: skip
 

@@ -4,20 +4,33 @@ Each level of evidence is a question to the runs and their journals, told with w
 not looked at says so; it is never passed by silence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 
+import click
+import msgspec
 from msgspec import Struct
 
 from radixledger.cache import window
 from radixledger.cache.keys import KEY_MODES
 from radixledger.journal.accounts import Kind, Pool
-from radixledger.journal.events import Config, LedgerTaken
+from radixledger.journal.events import Config, Reclaimed
 from radixledger.journal.moves import moves
 from radixledger.journal.reader import JournalReader, ranks_in
-from radixledger.journal.units import KeyLen, Rank, TokenCount
+from radixledger.journal.redact import default_key_path
+from radixledger.journal.units import Rank, TokenCount
+from radixledger.journal.writer import Policy
 from radixledger.replay.verify import verify_rank
+from radixledger.tools.console import FINDINGS, count_text, exit_with, print_json, print_table, remark
+from radixledger.tools.opening import Recording
+
+COMPARE = "compare"
+
+windows_option = click.option(
+    "--free-out-of-window", "windows", type=click.Choice(["on", "off", COMPARE]), default="on", show_default=True,
+    help="Give back SWA below the windows of requests; compare: run with it and without, and show what it does.",
+)  # fmt: skip
 
 UNIT_LENGTHS = 4
 """Lengths up to so many windows and pages past the first that can be given back are tried: then they repeat."""
@@ -48,59 +61,84 @@ class WindowRun(Struct, frozen=True, kw_only=True):
     answers: list[list[int]] | None
     peak_swa_tokens: int
     """Of requests, at any moment: what giving back is there to lower."""
-    swa_released_tokens: int
-    """Given back by requests, or evicted from the tree."""
+    given_back_tokens: int
+    """SWA below the windows of requests, that they gave back."""
     leaks: list[str]
     """What an idle rank still held, or `verify` found; empty when all is well."""
+
+
+class Variant(Struct, frozen=True):
+    """One way to run the same requests."""
+
+    name: str
+    key_mode: str
+    free_out_of_window: bool
+
+
+def variants(key_mode: str) -> list[Variant]:
+    """With giving back, without, and, where keys are pairs, with plain keys too: what came out before there were pairs."""
+    found = [Variant("on", key_mode, True), Variant("off", key_mode, False)]
+    return found if key_mode == "raw" else [*found, Variant("raw keys", "raw", True)]
+
+
+def check_comparable(recording: Recording, *, windowed: bool) -> None:
+    """Runs can be compared if there are windows, and their journals are whole and new; raises UsageError."""
+    if not windowed:
+        raise click.UsageError(
+            "--free-out-of-window compare needs a model with windows; this one gives nothing back"
+        )
+    if recording.run is None or recording.policy is Policy.OFF:
+        raise click.UsageError(
+            "--free-out-of-window compare reads the journals of its runs: give --journal RUN"
+        )
+    if recording.resume or recording.retention.keep_bytes is not None:
+        raise click.UsageError(
+            "--free-out-of-window compare needs whole journals: leave --resume-run and --keep-bytes out"
+        )
+
+
+def recording_of(variant: Variant, recording: Recording) -> Recording:
+    """A run in a folder of its own below RUN; all hash their keys alike, so that SQL can join them."""
+    assert recording.run is not None, "what is compared is recorded"
+    key_file = recording.key_file or default_key_path(recording.run)
+    return recording._replace(run=recording.run / variant.name.replace(" ", "-"), key_file=key_file)
 
 
 def examined(
     run: Path, name: str, config: Config, cached_tokens: int, answers: list[list[int]] | None
 ) -> WindowRun:
     """What the journals of a run say about its windows. Raises what `JournalReader` raises."""
-    peak, released, leaks = 0, 0, list[str]()
+    peak, given, leaks = 0, 0, list[str]()
     for rank in ranks_in(run):
-        most, gone, held = _windows_of(run, rank)
-        peak, released = peak + most, released + gone
-        report = verify_rank(run, rank)
-        leaks += [f"rank {rank}: {law}" for law in report.broken] + [f"rank {rank}: {each}" for each in held]
+        most, gone, left = _pages_of(run, rank)
+        peak, given = peak + most, given + gone
+        leaks += [f"rank {rank}: requests that ended hold {left} pages"] * (left != 0)
+        leaks += [f"rank {rank}: {law}" for law in verify_rank(run, rank).broken]
     return WindowRun(
         name=name,
         config=config,
         cached_tokens=cached_tokens,
         answers=answers,
         peak_swa_tokens=peak * config.page_size,
-        swa_released_tokens=released * config.page_size,
+        given_back_tokens=given * config.page_size,
         leaks=leaks,
     )
 
 
-def _windows_of(run: Path, rank: Rank) -> tuple[int, int, list[str]]:
-    """The most SWA pages that requests held at once, those that came free, and what was left when it was idle."""
-    held = peak = gone = 0
-    left: list[str] = []
+def _pages_of(run: Path, rank: Rank) -> tuple[int, int, int]:
+    """SWA pages: the most that requests held at once, those they gave back; pages of both pools that they hold at the end."""
+    held = dict.fromkeys(Pool, 0)
+    peak = gone = 0
     for frame in JournalReader(run, rank).frames():
         for event in frame.events:
-            if isinstance(event, LedgerTaken):
-                left = _held_when_idle(event)
             for move in moves(event):
-                if move.pool is Pool.SWA:
-                    count = len(move.pages) // 4
-                    held += count * ((move.taker & 7 == Kind.REQUEST) - (move.giver & 7 == Kind.REQUEST))
-                    gone += count * (move.taker & 7 == Kind.FREE)
-            peak = max(peak, held)
-    return peak, gone, left
-
-
-def _held_when_idle(ledger: LedgerTaken) -> list[str]:
-    """What the last ledger of a run that ended well must not show (R156, R161)."""
-    told = []
-    for pool in ("full", "swa"):
-        owned = getattr(ledger, f"{pool}_request_owned") + getattr(ledger, f"{pool}_pending_free")
-        locked = getattr(ledger, f"{pool}_tree_protected")
-        if owned or locked:
-            told.append(f"{owned} {pool.upper()} tokens of requests and {locked} locked ones in an idle rank")
-    return told
+                count = len(move.pages) // 4
+                held[move.pool] += count * (
+                    (move.taker & 7 == Kind.REQUEST) - (move.giver & 7 == Kind.REQUEST)
+                )
+                gone += count * isinstance(event, Reclaimed)
+            peak = max(peak, held[Pool.SWA])
+    return peak, gone, sum(held.values())
 
 
 def short_paths(config: Config) -> tuple[int, int]:
@@ -112,10 +150,8 @@ def short_paths(config: Config) -> tuple[int, int]:
     for tokens in lengths:
         units = window.key_length(TokenCount(tokens), lookahead)
         stop = window.insert_stop(units, page)
-        for pre in {units - 1, min(units, tokens - 1)}:  # before an insert, and in decode
-            new = window.frontier(
-                0, KeyLen(pre), window_tokens=width, page_size=page, formula=config.formula
-            )
+        for pre in {units - 1, tokens - 1}:  # before an insert, and in decode
+            new = window.frontier(0, pre, window_tokens=width, page_size=page, formula=config.formula)
             short += new > 0 and stop - new < width
     return len(lengths), short
 
@@ -138,15 +174,24 @@ def weighed(on: WindowRun, off: WindowRun, others: Sequence[WindowRun] = ()) -> 
             _level(on.cached_tokens >= off.cached_tokens),
             f"{on.cached_tokens} with giving back, {off.cached_tokens} without",
         ),
+        _lower_peak(on, off),
         Evidence(
-            "peak SWA of requests is lower",
-            _level(on.peak_swa_tokens < off.peak_swa_tokens),
-            f"{on.peak_swa_tokens} tokens with giving back, {off.peak_swa_tokens} without",
+            "nothing leaks, and the journals verify", _level(not leaks), "; ".join(leaks[:4]) or "clean"
         ),
-        Evidence("nothing leaks, and the journals verify", _level(not leaks), "; ".join(leaks[:4]) or "clean"),
         Evidence("accuracy of a real model on a benchmark", Level.UNSEEN, "needs real weights"),
         Evidence("end to end on 8 devices", Level.UNSEEN, "needs the devices"),
     ]
+
+
+def _lower_peak(on: WindowRun, off: WindowRun) -> Evidence:
+    """A peak that is the same says nothing: it was that of a prompt, or nobody outgrew a window."""
+    claim = "peak SWA of requests is lower"
+    numbers = f"{on.peak_swa_tokens} tokens with giving back, {off.peak_swa_tokens} without"
+    if not on.given_back_tokens:
+        return Evidence(claim, Level.UNSEEN, "nobody outgrew a window, so nothing was given back")
+    if on.peak_swa_tokens == off.peak_swa_tokens:
+        return Evidence(claim, Level.UNSEEN, f"{numbers}: while prompts were computed")
+    return Evidence(claim, _level(on.peak_swa_tokens < off.peak_swa_tokens), numbers)
 
 
 def _same_answers(runs: Sequence[WindowRun]) -> Evidence:
@@ -156,14 +201,57 @@ def _same_answers(runs: Sequence[WindowRun]) -> Evidence:
     first, *others = runs
     names = ", ".join(run.name for run in runs)
     for run in others:
-        wrong = [at for at, pair in enumerate(zip(first.answers or (), run.answers or (), strict=True)) if pair[0] != pair[1]]  # fmt: skip
+        pairs = zip(first.answers or (), run.answers or (), strict=True)
+        wrong = sum(ours != theirs for ours, theirs in pairs)
         if wrong:
             return Evidence(
-                claim, Level.BROKEN, f"{len(wrong)} requests differ between {first.name} and {run.name}"
+                claim, Level.BROKEN, f"{wrong} requests differ between {first.name} and {run.name}"
             )
-    count = len(first.answers or ())
-    return Evidence(claim, _level(count > 0), f"{count} requests, {names}")
+    return Evidence(claim, Level.HELD, f"{len(first.answers or ())} requests: {names}")
 
 
 def _level(holds: bool) -> Level:
     return Level.HELD if holds else Level.BROKEN
+
+
+def show(run: Path, runs: Sequence[WindowRun], *, as_json: bool) -> None:
+    """Print the runs side by side and the levels of evidence; leaves with FINDINGS if one is broken."""
+    on, off, *others = runs
+    levels = weighed(on, off, others)
+    if as_json:
+        print_json({"journals": str(run), "lifted": on.config.lifted, "runs": [_told(each) for each in runs],
+                    "evidence": msgspec.to_builtins(levels)})  # fmt: skip
+    else:
+        names = {each.name: each for each in runs}
+        print_table(
+            ("", *names),
+            [(label, *map(told, names.values())) for label, told in COLUMNS.items()],
+            title="giving back windows",
+        )
+        print_table(
+            ("evidence", "", "numbers"),
+            [(each.claim, each.level.value, each.numbers) for each in levels],
+            title="levels",
+        )
+        if on.config.lifted:
+            remark("keys of pairs beside windows are lifted by name: no gate accepts a run with them (R267)")
+    if any(each.level is Level.BROKEN for each in levels):
+        exit_with(FINDINGS)
+
+
+COLUMNS: dict[str, Callable[[WindowRun], str]] = {
+    "keys": lambda run: run.config.key_mode,
+    "gives back": lambda run: "yes" if run.config.free_out_of_window else "no",
+    "cached tokens": lambda run: count_text(run.cached_tokens),
+    "peak SWA of requests, tokens": lambda run: count_text(run.peak_swa_tokens),
+    "SWA given back, tokens": lambda run: count_text(run.given_back_tokens),
+    "leaks": lambda run: str(len(run.leaks)),
+}
+"""What stands in the table of R273, by its label."""
+
+
+def _told(run: WindowRun) -> dict[str, object]:
+    """A run without its configuration's other fields and without the answers, which stand in the results."""
+    kept: dict[str, object] = msgspec.to_builtins(run)
+    del kept["config"], kept["answers"]
+    return kept | {"key_mode": run.config.key_mode, "free_out_of_window": run.config.free_out_of_window}

@@ -128,7 +128,9 @@ def test_a_refused_command_line_loads_no_model(tmp_path: Path, monkeypatch: pyte
     assert started("serve", tmp_path, "--unified", "--hierarchical-cache") == 2
 
 
-@pytest.mark.parametrize("words", [["--disaggregation", "both"], ["--speculative", "medusa"]])
+@pytest.mark.parametrize(
+    "words", [["--disaggregation", "both"], ["--speculative", "medusa"], ["--key-mode", "trigram"]]
+)
 @pytest.mark.parametrize("command", ["drive", "serve"])
 def test_a_word_that_means_nothing_is_refused_with_those_that_do(
     command: str, words: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -136,12 +138,47 @@ def test_a_word_that_means_nothing_is_refused_with_those_that_do(
     assert started(command, tmp_path, *words) == 2
     told = capfd.readouterr().err
     assert words[1] in told
-    assert ("prefill" if "both" in words else "dspark") in told
+    assert {"both": "prefill", "medusa": "dspark", "trigram": "bigram"}[words[1]] in told
+
+
+@pytest.mark.parametrize("command", ["drive", "serve"])
+def test_keys_of_pairs_beside_windows_have_to_be_lifted_by_name(
+    command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """R10, R267: refused by the route alone, with the option that lifts it; nothing else is asked of such a run."""
+    assert started(command, tmp_path, "--unified", "--key-mode", "bigram") == 2
+    told = capfd.readouterr().err
+    assert all(part in told for part in ("key_mode is bigram, R10", "--key-mode raw", "--lift-bigram"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["requests.jsonl"]
+    assert started(command, tmp_path, "--unified", "--key-mode", "bigram", "--lift-bigram") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "lifted"),
+    [
+        (["--unified", "--lift-bigram"], True),
+        (["--disable-radix-cache"], True),
+        (["--window", "0"], False),
+        (["--window", "0", "--disable-radix-cache"], False),
+    ],
+)
+@pytest.mark.parametrize("windows", ["on", "off"])
+def test_the_journal_names_the_key_mode_and_whether_windows_are_given_back(
+    words: list[str], lifted: bool, windows: str, tmp_path: Path
+) -> None:
+    """R201, R267: other routes take pairs as they are; whose run is a lifted one can be read off its first event."""
+    run = tmp_path / "run"
+    assert drive(run, "--key-mode", "bigram", "--free-out-of-window", windows, *words) == 0
+    first = next(JournalReader(run, ranks_in(run)[0]).frames()).events[0]
+    assert isinstance(first, Opened)
+    assert (first.config.key_mode, first.config.free_out_of_window) == ("bigram", windows == "on")
+    assert first.config.lifted == lifted
+    assert verify_rank(run, ranks_in(run)[0]).clean
 
 
 def test_everything_that_a_server_can_be_asked_for_is_refused_or_done() -> None:
     """R14: no option is taken and forgotten."""
-    deciding = {"unified", "disable_radix_cache"}
+    deciding = {"unified", "disable_radix_cache", "key_mode", "lift_bigram"}
     assert {field for field, _, _ in NOT_BUILT_IN} | deciding == set(Asked._fields)
     asked = Asked(unified=True, hierarchical_cache=True, speculative="DFlash")
     with pytest.raises(CommandFailure, match=r"hierarchical_cache is True, R8.*speculative is DFlash, R10"):

@@ -18,6 +18,7 @@ class Capacity(NamedTuple):
     swa_pages: int
     window_tokens: int
     context_tokens: int
+    free_out_of_window: bool = True
 
 
 def least_swa_pages(tokens: int, capacity: Capacity) -> int:
@@ -29,6 +30,8 @@ def least_swa_pages(tokens: int, capacity: Capacity) -> int:
     page_size, window = capacity.page_size, capacity.window_tokens
     if not window:
         return 0
+    if not capacity.free_out_of_window:
+        return pages_for(tokens, page_size)
     # The margin repeats with every page, so the last whole page of growth has seen the worst of it.
     longest = 0
     for held in range(max(0, tokens - page_size - 1), tokens):

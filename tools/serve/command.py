@@ -3,6 +3,7 @@
 Exit codes: 0 when every request was served, 1 when some were refused, 2 for a command that cannot be run as asked.
 """
 
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -47,6 +48,16 @@ from radixledger.tools.serve.offline import (
 from radixledger.tools.serve.requests import Bounds, Result, encode_result, read_requests
 from radixledger.tools.serve.spec import ConfigError, ModelSpec
 from radixledger.tools.serve.tiny import Tiny, load_tiny, tiny_config
+from radixledger.tools.window_evidence import (
+    COMPARE,
+    WindowRun,
+    check_comparable,
+    examined,
+    recording_of,
+    show,
+    variants,
+    windows_option,
+)
 
 BUILT_IN = "tiny"
 SHOWN_REFUSALS = 20
@@ -62,6 +73,8 @@ _COUNT = click.IntRange(min=1)
         "--journal run --unified",
         "radixledger serve --offline requests.jsonl --output cold.jsonl --model-path tiny "
         "--journal cold --disable-radix-cache",
+        "radixledger serve --offline requests.jsonl --output pairs.jsonl --model-path tiny --journal pairs "
+        "--unified --key-mode bigram --lift-bigram --free-out-of-window compare",
         "radixledger replay verify run",
     ),
 )
@@ -75,6 +88,7 @@ _COUNT = click.IntRange(min=1)
               help="The folder of the run's journals; it must be new.")  # fmt: skip
 @click.option("--resume-run", is_flag=True, help="Go on with an existing RUN, in a new epoch.")
 @route_options
+@windows_option
 @click.option("--page-size", type=_COUNT, default=16, show_default=True, help="Tokens of a page.")
 @click.option("--full-pages", type=_COUNT, help="FULL pages of a rank.  [default: 65,536 tokens]")
 @click.option("--swa-pages", type=_COUNT, help="SWA pages of a rank.  [default: by the sizing rule]")
@@ -107,7 +121,7 @@ _COUNT = click.IntRange(min=1)
 @json_flag
 def command(
     requests_path: Path | None, output: Path, model_path: str, run: Path | None, resume_run: bool,
-    asked: Asked, page_size: int, full_pages: int | None, swa_pages: int | None,
+    asked: Asked, windows: str, page_size: int, full_pages: int | None, swa_pages: int | None,
     context_length: int | None, dp_size: int, chunked_prefill_size: int, max_running_requests: int,
     force_miss: bool, commit_policy: str, tokens: str, key_file: Path | None, snapshot_every: int | None,
     keep_bytes: int | None, window: int | None, as_json: bool,
@@ -128,19 +142,43 @@ def command(
         raise click.UsageError(f"{output} holds the requests; results need a file of their own")
     _check_journal(recording)
     hybrid_swa = _spec(model_path, window).window_tokens is not None
+    if windows == COMPARE:
+        check_comparable(recording, windowed=hybrid_swa)
     setup = Setup(
         page_size, full_pages, swa_pages, dp_size, chunked_prefill_size, max_running_requests, context_length,
-        force_miss, route_for(asked, hybrid_swa=hybrid_swa, page_size=page_size),
+        force_miss, route_for(asked, hybrid_swa=hybrid_swa, page_size=page_size), asked.key_mode, windows != "off",
     )  # fmt: skip
     model = _load(model_path, window)
     lines = list(
         read_requests(requests_path.read_bytes().splitlines(), Bounds(model.spec.vocab_size, dp_size))
     )
+    if windows == COMPARE:
+        _compare(setup, recording, model, lines, output, as_json=as_json)
+        return
     with output.open("wb") as file:
-        report, refusals = _serve(setup, recording, model, lines, file)
+        report, results = _serve(setup, recording, model, lines, file)
+    refusals = [result for result in results if result.finish_reason == "refused"]
     _tell(report, refusals, setup, recording, as_json=as_json)
     if refusals:
         exit_with(FINDINGS)
+
+
+def _compare(
+    setup: Setup, recording: Recording, model: Checkpoint, lines: list[Line], output: Path, *, as_json: bool
+) -> None:
+    """Serve the same requests with giving back and without (R273); `output` has the results of the first run."""
+    assert recording.run is not None, "what is compared is recorded"
+    runs: list[WindowRun] = []
+    for variant in variants(setup.key_mode):
+        mine = setup._replace(key_mode=variant.key_mode, free_out_of_window=variant.free_out_of_window)
+        apart = recording_of(variant, recording)
+        assert apart.run is not None, "what is compared is recorded"
+        with output.open("wb") if not runs else BytesIO() as file:
+            report, results = _serve(mine, apart, model, lines, file)
+        answers = [result.output_ids for result in results]
+        config = sizes_of(mine, model.spec, lines).config
+        runs.append(examined(apart.run, variant.name, config, report.cached_tokens, answers))
+    show(recording.run, runs, as_json=as_json)
 
 
 def _check_journal(recording: Recording) -> None:
@@ -185,8 +223,8 @@ def _load(model_path: str, window: int | None) -> Checkpoint:
 def _serve(
     setup: Setup, recording: Recording, model: Checkpoint, lines: list[Line], file: BinaryIO
 ) -> tuple[Report, list[Result]]:
-    """Serve the lines into `file`; returns the report, and the results of those that were refused."""
-    refusals: list[Result] = []
+    """Serve the lines into `file`; returns the report and the results."""
+    results: list[Result] = []
     try:
         sizes = sizes_of(setup, model.spec, lines)
         remark(f"route {setup.route}: {setup.ranks} rank{'s' * (setup.ranks > 1)} of {_shape(sizes.config)}")
@@ -197,14 +235,13 @@ def _serve(
             def write(result: Result) -> None:
                 file.write(encode_result(result))
                 file.flush()
-                if result.finish_reason == "refused":
-                    refusals.append(result)
+                results.append(result)
                 advance(1)
 
             report = serve_lines(setup, sizes, model.spec.eos_ids, recording, runners, lines, write)
     except (BadConfig, NotServable) as error:
         raise CommandFailure(str(error), USAGE) from error
-    return report, refusals
+    return report, results
 
 
 def _shape(config: Config) -> str:

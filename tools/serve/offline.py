@@ -67,6 +67,8 @@ class Setup(NamedTuple):
     context_tokens: int | None = None
     force_miss: bool = False
     route: RouteName = "unified"
+    key_mode: str = "raw"
+    free_out_of_window: bool = True
 
 
 class Sizes(NamedTuple):
@@ -144,6 +146,8 @@ def sizes_of(setup: Setup, spec: ModelSpec, lines: Sequence[Line]) -> Sizes:
         window_tokens=window,
         rows=1 << (setup.running - 1).bit_length(),
         context_pages=pages_for(wide, page_size),
+        key_mode=setup.key_mode,
+        free_out_of_window=setup.free_out_of_window,
     )
     need = TokenCount(config.window_tokens)
     checked(Opened("", Rank(0), setup.ranks, 0, setup.route, config, need, key_stride(config), "plain"))
@@ -198,8 +202,9 @@ def open_server(
     config, clock = sizes.config, VirtualClock()
     policy = Policy(setup.page_size, setup.chunk_tokens, setup.running, frozenset(eos_ids), setup.force_miss)
     capacity = Capacity(
-        config.page_size, config.full_pages, config.swa_pages, config.window_tokens, sizes.context_tokens
-    )
+        config.page_size, config.full_pages, config.swa_pages, config.window_tokens, sizes.context_tokens,
+        config.free_out_of_window,
+    )  # fmt: skip
     with ExitStack() as journals:
         caches: list[ServedRank] = []
         for rank in range(len(runners)):

@@ -82,10 +82,6 @@ class Job:
         """How many tokens came out so far."""
         return self.known - len(self.request.input_ids)
 
-    def key(self, tokens: int) -> bytes:
-        """The radix key of its first `tokens` tokens."""
-        return self.tokens[:tokens].tobytes()
-
     def result(self) -> Result:
         """What is told about it once it has ended."""
         assert self.finish_reason is not None, "a request is told about when it has ended"
@@ -200,8 +196,7 @@ class Scheduler:
         job, page_size = self.waiting[0], self.policy.page_size
         room, missing = self.cache.room(), int(pages_for(job.known, page_size))
         if not self._misses(job):
-            usable = (job.known - 1) // page_size * page_size
-            hit = self.cache.peek(job.key(usable), job.namespace)
+            hit = self.cache.peek(self._key(job, job.known - 1), job.namespace)
             room, missing = room.less(self.cache.claim(hit)), missing - hit.tokens // page_size
         owed = sum(self._pages_to(other, other.known) or 1 for other in self.running)
         in_step = pages_for(self.policy.chunk_tokens, page_size) + 1
@@ -211,7 +206,7 @@ class Scheduler:
     def _admit(self, job: Job) -> None:
         """Give a request its row; what it finds in the cache need not be computed."""
         admission = self.cache.admit(
-            job.request.rid, job.key(job.known), job.known, job.namespace, force_miss=self._misses(job)
+            job.request.rid, self._key(job, job.known), job.known, job.namespace, force_miss=self._misses(job)
         )
         job.id, job.row, job.computed = admission.request, admission.row, admission.hit.tokens
         if job.cached_tokens is None:
@@ -238,6 +233,10 @@ class Scheduler:
             self.cache.evict(full, swa)
         return True
 
+    def _key(self, job: Job, tokens: int) -> bytes:
+        """The key of a request's first tokens, made by the cache that it is for."""
+        return self.cache.key_of(job.tokens[:tokens])
+
     def _misses(self, job: Job) -> bool:
         return self.policy.force_miss or job.frugal
 
@@ -261,7 +260,7 @@ class Scheduler:
             if job.computed == job.known:
                 self._take(job, next_id)
             if prompt and job.finish_reason is None and not self._misses(job):
-                self.cache.cache_unfinished(job.id, job.key(job.computed))
+                self.cache.cache_unfinished(job.id, self._key(job, job.computed))
         ended = [work.job for work in works if work.job.finish_reason is not None]
         if ended:
             self._promised -= sum(job.request.kv_tokens for job in ended)
@@ -283,7 +282,7 @@ class Scheduler:
         if job.finish_reason == "abort":
             self.cache.abort(job.id)
         elif job.finish_reason is not None:
-            self.cache.finish(job.id, None if self._misses(job) else job.key(job.computed))
+            self.cache.finish(job.id, None if self._misses(job) else self._key(job, job.computed))
 
 
 def _seniority(job: Job) -> tuple[int, int]:

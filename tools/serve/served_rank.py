@@ -67,6 +67,9 @@ class Served(Protocol):
     def claim(self, hit: Hit) -> Gain:
         """The evictable pages that a request which starts from `hit` would shield."""
 
+    def key_of(self, tokens: Ints, /) -> bytes:
+        """The key of these tokens, as this cache knows prefixes."""
+
     def peek(self, key: bytes, namespace: bytes = b"", /) -> Hit:
         """What a match would give."""
 

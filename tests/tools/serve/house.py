@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from radixledger.cache.config import key_stride
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.invariants import broken_laws
@@ -71,6 +72,8 @@ class House:
         eos_ids: frozenset[int] = frozenset(),
         force_miss: bool = False,
         route: str = "unified",
+        key_mode: str = "raw",
+        free_out_of_window: bool = True,
         runner_of: RunnerOf | None = None,
     ) -> None:
         self.route = route
@@ -83,6 +86,8 @@ class House:
             window_tokens=window_tokens,
             rows=1 << (running - 1).bit_length(),
             context_pages=context_pages,
+            key_mode=key_mode,
+            free_out_of_window=free_out_of_window,
         )
         self.policy = Policy(page_size, chunk_tokens, running, eos_ids, force_miss)
         self.journals = [ListJournal(self._opened(rank, ranks)) for rank in range(ranks)]
@@ -92,13 +97,15 @@ class House:
             RankServer(cache, Scheduler(cache, self.policy), runner_of(self.config, cache))
             for cache in self.caches
         ]
-        capacity = Capacity(page_size, full_pages, swa_pages, window_tokens, context_pages * page_size)
+        capacity = Capacity(
+            page_size, full_pages, swa_pages, window_tokens, context_pages * page_size, free_out_of_window
+        )
         self.engine = Engine(servers, capacity, VirtualClock())
 
     def _opened(self, rank: int, ranks: int) -> Opened:
         need = TokenCount(self.config.window_tokens)
         return Opened(
-            "test", Rank(rank), ranks, 0, self.route, self.config, need, 4 * self.config.page_size, "plain"
+            "test", Rank(rank), ranks, 0, self.route, self.config, need, key_stride(self.config), "plain"
         )
 
     def serve(self, *requests: Request) -> list[Result]:
