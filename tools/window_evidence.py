@@ -163,30 +163,28 @@ def weighed(on: WindowRun, off: WindowRun, others: Sequence[WindowRun] = ()) -> 
     leaks = [f"{run.name}: {leak}" for run in runs for leak in run.leaks]
     return [
         Evidence(
-            "unit: every cached path ends in a whole window",
+            "unit: cached paths end in windows",
             _level(short == 0),
-            f"{lengths} lengths at page {on.config.page_size}, window {on.config.window_tokens}, "
-            f"{on.config.key_mode} keys, formula {on.config.formula}: {short} short",
+            f"{lengths} lengths, P {on.config.page_size}, W {on.config.window_tokens}, "
+            f"{on.config.key_mode}, {on.config.formula}: {short} short",
         ),
         _same_answers(runs),
         Evidence(
-            "cached tokens are not lower",
+            "cached tokens not lower",
             _level(on.cached_tokens >= off.cached_tokens),
-            f"{on.cached_tokens} with giving back, {off.cached_tokens} without",
+            f"{on.cached_tokens} on, {off.cached_tokens} off",
         ),
         _lower_peak(on, off),
-        Evidence(
-            "nothing leaks, and the journals verify", _level(not leaks), "; ".join(leaks[:4]) or "clean"
-        ),
-        Evidence("accuracy of a real model on a benchmark", Level.UNSEEN, "needs real weights"),
+        Evidence("no leak, journals verify", _level(not leaks), "; ".join(leaks[:4]) or "clean"),
+        Evidence("accuracy on a benchmark", Level.UNSEEN, "needs real weights"),
         Evidence("end to end on 8 devices", Level.UNSEEN, "needs the devices"),
     ]
 
 
 def _lower_peak(on: WindowRun, off: WindowRun) -> Evidence:
     """A peak that is the same says nothing: it was that of a prompt, or nobody outgrew a window."""
-    claim = "peak SWA of requests is lower"
-    numbers = f"{on.peak_swa_tokens} tokens with giving back, {off.peak_swa_tokens} without"
+    claim = "peak SWA of requests lower"
+    numbers = f"{on.peak_swa_tokens} tokens on, {off.peak_swa_tokens} off"
     if not on.given_back_tokens:
         return Evidence(claim, Level.UNSEEN, "nobody outgrew a window, so nothing was given back")
     if on.peak_swa_tokens == off.peak_swa_tokens:
@@ -195,7 +193,7 @@ def _lower_peak(on: WindowRun, off: WindowRun) -> Evidence:
 
 
 def _same_answers(runs: Sequence[WindowRun]) -> Evidence:
-    claim = "the same ids come out"
+    claim = "same ids"
     if any(run.answers is None for run in runs):
         return Evidence(claim, Level.UNSEEN, "no model ran")
     first, *others = runs
@@ -224,14 +222,14 @@ def show(run: Path, runs: Sequence[WindowRun], *, as_json: bool) -> None:
     else:
         names = {each.name: each for each in runs}
         print_table(
-            ("", *names),
+            ("run", *names),
             [(label, *map(told, names.values())) for label, told in COLUMNS.items()],
-            title="giving back windows",
+            title="giving windows back, on and off",
         )
         print_table(
-            ("evidence", "", "numbers"),
+            ("evidence", "outcome", "numbers"),
             [(each.claim, each.level.value, each.numbers) for each in levels],
-            title="levels",
+            title="\nlevels of evidence",
         )
         if on.config.lifted:
             remark("keys of pairs beside windows are lifted by name: no gate accepts a run with them (R267)")

@@ -50,14 +50,14 @@ def test_each_level_breaks_by_what_it_claims() -> None:
     """R273: and by nothing else; what cannot be seen in these runs is not called held."""
     held = levels()
     for broken, level, runs in (
-        ("the same ids come out", Level.BROKEN, {"off": replace(OFF, answers=[[1, 2], [4]])}),
-        ("the same ids come out", Level.BROKEN, {"raw": replace(RAW, answers=[[1], [3]])}),
-        ("the same ids come out", Level.UNSEEN, {"on": replace(ON, answers=None)}),
-        ("cached tokens are not lower", Level.BROKEN, {"off": replace(OFF, cached_tokens=41)}),
-        ("peak SWA of requests is lower", Level.BROKEN, {"off": replace(OFF, peak_swa_tokens=12)}),
-        ("peak SWA of requests is lower", Level.UNSEEN, {"off": replace(OFF, peak_swa_tokens=16)}),
-        ("peak SWA of requests is lower", Level.UNSEEN, {"on": replace(ON, given_back_tokens=0)}),
-        ("nothing leaks", Level.BROKEN, {"raw": replace(RAW, leaks=["rank 0: a law"])}),
+        ("same ids", Level.BROKEN, {"off": replace(OFF, answers=[[1, 2], [4]])}),
+        ("same ids", Level.BROKEN, {"raw": replace(RAW, answers=[[1], [3]])}),
+        ("same ids", Level.UNSEEN, {"on": replace(ON, answers=None)}),
+        ("cached tokens not lower", Level.BROKEN, {"off": replace(OFF, cached_tokens=41)}),
+        ("peak SWA of requests lower", Level.BROKEN, {"off": replace(OFF, peak_swa_tokens=12)}),
+        ("peak SWA of requests lower", Level.UNSEEN, {"off": replace(OFF, peak_swa_tokens=16)}),
+        ("peak SWA of requests lower", Level.UNSEEN, {"on": replace(ON, given_back_tokens=0)}),
+        ("no leak", Level.BROKEN, {"raw": replace(RAW, leaks=["rank 0: a law"])}),
     ):
         assert levels(**runs) == held | {broken: level}, broken
 
@@ -159,4 +159,4 @@ def test_a_planted_fault_is_a_leak(tmp_path: Path) -> None:
     spoiled = examined(tmp_path / "planted", "on", config, 0, None)
     assert ranks_in(tmp_path / "planted") == [0]
     assert spoiled.leaks != []
-    assert levels(on=replace(ON, leaks=spoiled.leaks))["nothing leaks"] is Level.BROKEN
+    assert levels(on=replace(ON, leaks=spoiled.leaks))["no leak"] is Level.BROKEN

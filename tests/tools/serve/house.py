@@ -5,7 +5,7 @@ served from, without a finding, and does every law of the state hold.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,10 @@ class ListJournal:
 
 
 class House:
-    """An engine of `ranks` equal ranks on one route; the sizes of SWA are 0 on a route without a window."""
+    """An engine of `ranks` equal ranks on one route; the sizes of SWA are 0 on a route without a window.
+
+    `config`: what else a rank is built with, as `Config` calls it.
+    """
 
     def __init__(
         self,
@@ -72,9 +75,8 @@ class House:
         eos_ids: frozenset[int] = frozenset(),
         force_miss: bool = False,
         route: str = "unified",
-        key_mode: str = "raw",
-        free_out_of_window: bool = True,
         runner_of: RunnerOf | None = None,
+        **config: Any,
     ) -> None:
         self.route = route
         if not TRAITS[route].windowed:
@@ -86,20 +88,17 @@ class House:
             window_tokens=window_tokens,
             rows=1 << (running - 1).bit_length(),
             context_pages=context_pages,
-            key_mode=key_mode,
-            free_out_of_window=free_out_of_window,
+            **config,
         )
         self.policy = Policy(page_size, chunk_tokens, running, eos_ids, force_miss)
         self.journals = [ListJournal(self._opened(rank, ranks)) for rank in range(ranks)]
         self.caches = [ServedRank(journal.opened, journal) for journal in self.journals]
-        runner_of = runner_of or fake_runner
         servers = [
-            RankServer(cache, Scheduler(cache, self.policy), runner_of(self.config, cache))
+            RankServer(cache, Scheduler(cache, self.policy), (runner_of or fake_runner)(self.config, cache))
             for cache in self.caches
         ]
-        capacity = Capacity(
-            page_size, full_pages, swa_pages, window_tokens, context_pages * page_size, free_out_of_window
-        )
+        tokens, frees = context_pages * page_size, self.config.free_out_of_window
+        capacity = Capacity(page_size, full_pages, swa_pages, window_tokens, tokens, frees)
         self.engine = Engine(servers, capacity, VirtualClock())
 
     def _opened(self, rank: int, ranks: int) -> Opened:
