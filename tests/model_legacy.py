@@ -1,22 +1,47 @@
 """The naive model of the legacy route: where its rules differ from those of the unified one, said once more by looking.
 
-Written from the description of the route, sentence by sentence. Rule: as in `model`, it says what must be so and never
-how, and shares no code with the cache.
+Written from the description of the route, sentence by sentence. Each rule in which the routes differ is a switch, so
+that a difference between them can be traced to the rules that make it. Rule: as in `model`, it says what must be so and
+never how, and shares no code with the cache.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .model import turn_if
 from .model_faces import FacesModel
-from .model_tree import Lock, Place, Prefix, Tree
+from .model_tree import Lock, Place, Prefix, Shape, Tree
 
 INFINITE = 1 << 60
 
 
+class Rules(NamedTuple):
+    """The rules that the two routes do not share; as they stand here, those of the legacy one."""
+
+    path_is_refreshed: bool = True
+    """A use makes all of its path young; else only the last window of it (R77)."""
+    walk_is_refreshed: bool = True
+    """As far as the walk went; else as far as the prefix can be used."""
+    leaf_is_whole: bool = True
+    """A new leaf is one node however long; else its last window is a node of its own (R95)."""
+    walk_is_cut: bool = True
+    """A node is cut where the walk ends in it; else only where the usable prefix does."""
+    tombstones_go_along: bool = True
+    """Who removes a leaf removes the childless tombstones above it; else they become leaves."""
+    locks_have_no_gap: bool = True
+    """A lock over a tombstone is refused; else it is counted by position (A21)."""
+
+
+LEGACY = Rules()
+UNIFIED = Rules(*[False] * len(Rules._fields))
+
+
 @dataclass
 class LegacyTree(Tree):
-    """Whole paths are refreshed, leaves are not cut at the window, locks pass no tombstone."""
+    """Recency, leaves and locks by the rules."""
+
+    rules: Rules = LEGACY
 
     def hit(self, path: Prefix) -> int:
         """Count live tokens node by node; a tombstone commits the node before it and resets the count."""
@@ -38,6 +63,9 @@ class LegacyTree(Tree):
         self, path: Prefix, full: Sequence[int], swa: Sequence[int | None], start: int, live: int
     ) -> None:
         """A tombstone below `live`, and one live leaf however long it is."""
+        if not self.rules.leaf_is_whole:
+            super().grow(path, full, swa, start, live)
+            return
         end = len(path) - 1
         for at in range(start, end):
             window = swa[at] if at >= live else None
@@ -46,6 +74,9 @@ class LegacyTree(Tree):
 
     def touch(self, path: Prefix) -> None:
         """Both lists: every node of the path is the youngest, the leaf before its ancestors; tombstones are in one list."""
+        if not self.rules.path_is_refreshed:
+            super().touch(path)
+            return
         end = len(path) - 1
         self.now += end
         for at in range(end):
@@ -56,8 +87,8 @@ class LegacyTree(Tree):
 
     def lock(self, path: Prefix) -> Lock | None:
         """Live nodes upward until they hold a window, or to the root; refused if a tombstone comes first."""
-        if len(path) == 1:
-            return None
+        if not self.rules.locks_have_no_gap or len(path) == 1:
+            return super().lock(path)
         end, start, to_root = len(path) - 1, 0, True
         for start, stop in reversed(self.spans_of(path)):
             turn_if(["refused"] * (self.places[path[: stop + 1]].swa is None))
@@ -70,11 +101,12 @@ class LegacyTree(Tree):
 
 
 class LegacyModel(FacesModel):
-    """A whole rank under the legacy rules."""
+    """A whole rank under these rules."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.tree = LegacyTree(self.shape)
+    def __init__(self, shape: Shape, strict: bool = True, rules: Rules = LEGACY) -> None:
+        super().__init__(shape, strict)
+        self.rules = rules
+        self.tree: LegacyTree = LegacyTree(shape, rules=rules)
 
     def match(self, space: bytes, letters: Sequence[str], force_miss: bool = False) -> tuple[int, int]:
         """The walk cuts the node that it ends in, and refreshes all it walked, wherever the usable prefix ends."""
@@ -82,10 +114,11 @@ class LegacyModel(FacesModel):
         depth = self.tree.depth(path)
         if force_miss:
             return 0, depth
-        walked = path[: depth + 1]
-        self.tree.cut(walked)
-        hit = self.tree.hit(walked)
-        self.tree.touch(walked)
+        hit = self.tree.hit(path)
+        self.tree.cut(path[: (depth if self.rules.walk_is_cut else hit) + 1])
+        refreshed = path[: (depth if self.rules.walk_is_refreshed else hit) + 1]
+        self.tree.cut(refreshed[: hit + 1])
+        self.tree.touch(refreshed)
         return hit, depth
 
     def insert(
@@ -113,22 +146,18 @@ class LegacyModel(FacesModel):
         return gained[0], gained[1]
 
     def _delete(self, end: Prefix, chosen: list[tuple[int, ...]], gained: list[int]) -> None:
-        tree = self.tree
+        tree, orphan = self.tree, True
         assert not tree.holders(end), "a locked leaf is never removed"
-        while True:
+        while orphan:
             parent = end[: tree.spans_of(end)[-1][0] + 1]
             pages, windows = self._remove(end)
             gained[0], gained[1] = gained[0] + pages, gained[1] + windows
-            orphan = len(parent) > 1 and tree.places[parent].swa is None and not tree.children(parent)
-            if not orphan or tree.holders(parent):
-                return
-            expected = tuple(tree.places[prefix].full for prefix in tree.span(parent))
-            victim = chosen.pop(0) if chosen else ()
-            assert victim == expected, f"tombstone {expected} was left without children, {victim} went"
-            end = parent
-
-    def no_leaf_is_a_tombstone(self) -> bool:
-        """A law of this route."""
-        return all(
-            self.tree.children(end) or self.tree.places[end].swa is not None for end in self.tree.ends()
-        )
+            orphan = (
+                self.rules.tombstones_go_along
+                and len(parent) > 1
+                and tree.places[parent].swa is None
+                and not tree.children(parent)
+                and not tree.holders(parent)
+            )
+            if orphan:
+                end = tree.judge_victim(chosen.pop(0) if chosen else (), {parent: 0})
