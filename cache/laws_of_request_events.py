@@ -11,7 +11,7 @@ from radixledger.cache.event_law import event_law
 from radixledger.cache.evolve_requests import path_pages
 from radixledger.cache.law import Breach, packed, shown
 from radixledger.cache.laws_of_requests import live_run
-from radixledger.cache.laws_of_tree_events import unified
+from radixledger.cache.laws_of_tree_events import has_a_tree
 from radixledger.cache.state import State, rows_at
 from radixledger.journal.accounts import Pool, request_account
 from radixledger.journal.events import (
@@ -37,7 +37,7 @@ def an_admission_begins_behind_a_live_window(state: State, event: Admitted) -> I
     if event.prefix != node.end * state.page_size or not 0 <= event.prefix < event.prompt:
         text = f"{event.prefix} tokens of {event.prompt}; node {node.id} ends at {node.end * state.page_size}"
         yield Breach(text, expected=node.end * state.page_size, found=event.prefix)
-    if unified(state) and node.parent is not None and live_run(node) < state.tail_pages:
+    if has_a_tree(state) and node.parent is not None and live_run(node) < state.tail_pages:
         yield Breach(f"{live_run(node)} live pages end at node {node.id}, {state.tail_pages} are needed")
 
 
@@ -117,7 +117,7 @@ def a_running_step_keeps_its_window(state: State, event: Reclaimed) -> Iterator[
 def a_cached_path_ends_in_a_live_window(state: State, event: Repointed) -> Iterator[Breach]:
     """After caching, the path that protects a request ends in a window, or is live from the root (R259)."""
     node = state.nodes.get(event.node)
-    if node is not None and unified(state) and (run := live_run(node)) < state.tail_pages:
+    if node is not None and has_a_tree(state) and (run := live_run(node)) < state.tail_pages:
         text = f"request {event.request}: {run} live pages end at node {event.node}, {state.tail_pages} are needed"
         yield Breach(text, Pool.FULL, event.full)
 

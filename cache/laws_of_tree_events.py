@@ -39,15 +39,15 @@ _SWA_INTERNAL = cause(Operation.EVICT, Site.SWA_INTERNAL)
 _SWA_LOCKED_LEAF = cause(Operation.EVICT, Site.SWA_LOCKED_LEAF)
 
 
-def unified(state: State) -> bool:
-    """Whether the rules of the unified tree hold here; the route without a window has them too."""
-    return state.opened.route in ("unified", "radix")
+def has_a_tree(state: State) -> bool:
+    """Whether requests give pages to a tree here: what matches, locks, heals and victims have to keep is the same in all."""
+    return state.traits.tree
 
 
 @event_law
 def a_match_ends_in_a_live_window(state: State, event: Matched) -> Iterator[Breach]:
     """A usable prefix has a window of live SWA behind it, or is live from the root (R73-R76)."""
-    if event.node != ROOT and not event.full_only and unified(state):
+    if event.node != ROOT and not event.full_only and has_a_tree(state):
         run = live_run(state.nodes[event.node])
         if run < state.tail_pages:
             text = f"{run} live pages end at node {event.node}, {state.tail_pages} are needed"
@@ -89,16 +89,15 @@ def shape_of_the_last_leaf(state: State, leaf: Transferred) -> str:
     """What is wrong with a leaf that an insert ended with; empty where nothing is.
 
     A path never ends in a tombstone from birth, unless leaves are materialised (R93, A15); its last node is no longer
-    than a window (R95).
+    than a window (R95), but on the legacy route.
     """
-    if not unified(state) or not state.tail_pages:
+    if not has_a_tree(state) or not state.tail_pages:
         return ""
     if not leaf.swa:
         return f"node {leaf.node} was born a tombstone" if state.config.tombstone_leaf == "veto" else ""
     pages = len(leaf.full) >> 2
-    return (
-        f"node {leaf.node} has {pages} pages, a window {state.tail_pages}" if pages > state.tail_pages else ""
-    )
+    too_long = pages > state.tail_pages and not state.traits.live_ends
+    return f"node {leaf.node} has {pages} pages, a window {state.tail_pages}" if too_long else ""
 
 
 @event_law
@@ -136,7 +135,7 @@ def a_heal_covers_its_node(state: State, event: Healed) -> Iterator[Breach]:
 def a_heal_keeps_what_is_locked_and_nothing_else(state: State, event: Healed) -> Iterator[Breach]:
     """FULL pages stay where a lock holds them, and are replaced where none does (A13, R90)."""
     held = state.nodes[event.node].holds > 0
-    if unified(state) and held != (event.mode == HealMode.TRANSFER):
+    if has_a_tree(state) and held != (event.mode == HealMode.TRANSFER):
         text = (
             f"node {event.node} is {'held' if held else 'not held'}, mode {HealMode(event.mode).name.lower()}"
         )
@@ -156,7 +155,7 @@ def a_removed_leaf_gives_up_all_its_pages(state: State, event: Removed) -> Itera
 @event_law
 def the_victim_is_the_oldest_candidate(state: State, event: Removed | Tombstoned) -> Iterator[Breach]:
     """Pressure takes the candidate that was used longest ago, by tick, then by number (R102, R103)."""
-    if event.cause not in _ORDERS or not unified(state) or not _by_recency(state):
+    if event.cause not in _ORDERS or not has_a_tree(state) or not _by_recency(state):
         return
     oldest = oldest_leaf(state) if event.cause == _FULL_LEAF else oldest_window(state)
     if oldest is None or oldest.id != event.node:
@@ -204,7 +203,7 @@ def a_flush_empties_the_tree(state: State, _: Flushed) -> Iterator[Breach]:
 @event_law
 def a_lock_covers_the_last_window(state: State, event: Locked) -> Iterator[Breach]:
     """SWA is locked from the node up to the one in which the window is full, or to the root; no further (R111, R119)."""
-    if not unified(state):
+    if not has_a_tree(state):
         return
     node = state.nodes[event.node]
     segment = list(_last_window(state, node))

@@ -16,9 +16,10 @@ from radixledger.journal.units import UNBOUND
 from .driven import Driven, FrameList, opened
 
 
-def test_what_a_lawful_rank_does_is_the_same_however_much_is_asked_of_it() -> None:
+@pytest.mark.parametrize("route", ["unified", "legacy", "swa_chunk"])
+def test_what_a_lawful_rank_does_is_the_same_however_much_is_asked_of_it(route: str) -> None:
     """J14: the laws of events and of states let every command of a long run pass, refusals too, and change nothing."""
-    plain, watched = Driven(11), Driven(11)
+    plain, watched = Driven(11, route=route), Driven(11, route=route)
     watched.cache = RankCache(watched.journal.opened, watched.journal, digest_every=50, watched=Watched.STATE)
     plain.run(250)
     watched.run(250)
