@@ -106,6 +106,10 @@ class Component:
 
     # -- locks -----------------------------------------------------------------------------------------------
 
+    def narrowed(self, state: State, node: Node, why: Cause) -> Events:
+        """`node` is about to be locked: cut its path where the lock would hold more than it needs."""
+        return ()
+
     def segment(self, state: State, node: Node) -> Segment:
         """What locking `node` holds of this component (R112)."""
         return Segment()
@@ -123,6 +127,10 @@ class Component:
     def oldest(self, state: State) -> Node | None:
         """Its next victim, by its own recency among its own candidates (R67, R69)."""
         return None
+
+    def share(self, state: State, node: Node) -> int:
+        """How many of the first pages of its victim go: all of them, or the node is cut behind them first."""
+        return node.pages
 
     def held(self, node: Node) -> int:
         """How many pages of its pool the node has."""

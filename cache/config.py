@@ -57,12 +57,13 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
         ("formula", config.formula, FORMULAS),
         ("tombstone_leaf", config.tombstone_leaf, ("veto", "materialise")),
         ("host_write", config.host_write, ("through", "back")),
-        ("swa_victims", config.swa_victims, ("lru",)),
+        ("swa_victims", config.swa_victims, ("lru", "use")),
     ):
         if name not in known:
             raise BadConfig(field, f"{name!r} is not one of {', '.join(known)}")
     if opened.route == "legacy":
         _check_legacy(config)
+    _check_orders(opened)
     if not 0 <= opened.rank < opened.ranks:
         raise BadConfig("rank", f"{opened.rank} is not one of {opened.ranks} ranks")
     if opened.stride not in (key_stride(config), *also_strides):
@@ -78,6 +79,18 @@ def key_stride(config: Config) -> int:
     if config.key_mode not in KEY_MODES:
         raise BadConfig("key_mode", f"{config.key_mode!r} is not one of {', '.join(KEY_MODES)}")
     return KEY_MODES[config.key_mode].unit_bytes * config.page_size
+
+
+def _check_orders(opened: Opened) -> None:
+    """Victims are chosen in the order that is asked for, or the configuration is refused (R14)."""
+    traits = TRAITS[opened.route]
+    for field, name, possible in (
+        ("swa_victims", opened.config.swa_victims, traits.orders and traits.windowed),
+    ):
+        if name != "lru" and not possible:
+            raise BadConfig(
+                field, f"{name!r} is an order that route {opened.route!r} does not know; give lru"
+            )
 
 
 def _check_window(opened: Opened) -> None:

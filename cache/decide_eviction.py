@@ -9,6 +9,7 @@ from typing import NamedTuple
 from radixledger.cache.decide_pages import Decision, destination
 from radixledger.cache.eviction import oldest_leaf
 from radixledger.cache.refusals import Busy
+from radixledger.cache.slices import split_at
 from radixledger.cache.state import Node, State
 from radixledger.journal.accounts import Kind
 from radixledger.journal.causes import Cause, Operation, Site, cause
@@ -41,6 +42,12 @@ def evict(state: State, full_pages: int, swa_pages: int) -> Decision[Gain]:
             node = component.oldest(state)
             if node is None:
                 break
+            share = component.share(state, node)
+            if share < node.pages:
+                events += 1
+                part = split_at(state, node, share, _EVICT)
+                yield part
+                node = state.nodes[part.upper]
             gained[pool] += component.held(node)
             events += 1
             event = component.parting(state, node)

@@ -14,7 +14,7 @@ import numpy as np
 from radixledger.cache import decide_pages, window
 from radixledger.cache.decide_eviction import check_quiet
 from radixledger.cache.decide_growth import live_request, refuse_in_flight
-from radixledger.cache.decide_locks import check_receipt, locked_by, released
+from radixledger.cache.decide_locks import check_receipt, lock_path, released
 from radixledger.cache.decide_pages import Decision
 from radixledger.cache.match import is_boundary
 from radixledger.cache.refusals import Busy, ForeignFree, Refusal
@@ -71,7 +71,7 @@ def seat(
     request = RequestId(state.next_request * (rows.mask + 1) + row)
     yield Admitted(request, rid, TokenCount(prompt), prefix, node, namespace, _ADMIT)
     if end.parent is not None:
-        yield locked_by(state, end, request, _ADMIT)
+        yield from lock_path(state, end, request, _ADMIT)
         yield from released(state, receipt, UNBOUND, _ADMIT)
     return request
 

@@ -22,9 +22,17 @@ def lock(state: State, node: NodeId) -> Decision[Receipt]:
         raise Refusal(f"node {node} is not in the tree")
     if node == ROOT:
         return Receipt(ROOT, TO_ROOT)
-    event = locked_by(state, state.nodes[node], UNBOUND, _LOCK)
-    yield event
+    event = yield from lock_path(state, state.nodes[node], UNBOUND, _LOCK)
     return locks.receipt_of(event)
+
+
+def lock_path(state: State, node: Node, request: RequestId, why: Cause) -> Decision[Locked]:
+    """Shield the path to a node for a request; it may be cut first, so that no more is held than must be."""
+    for component in state.components:
+        yield from component.narrowed(state, node, why)
+    event = locked_by(state, node, request, why)
+    yield event
+    return event
 
 
 def locked_by(state: State, node: Node, request: RequestId, why: Cause) -> Locked:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from radixledger.cache import window
 from radixledger.cache.decide_growth import live_request, refuse_in_flight, row_pages
-from radixledger.cache.decide_locks import locked_by, released
+from radixledger.cache.decide_locks import lock_path, released
 from radixledger.cache.decide_pages import Decision, destination
 from radixledger.cache.evolve_requests import path_pages
 from radixledger.cache.match import Hit
@@ -55,7 +55,7 @@ def admit(
     )
     yield Admitted(request, rid, TokenCount(prompt), hit.tokens, hit.node, namespace, _ADMIT)
     if hit.node != ROOT:
-        yield locked_by(state, state.nodes[hit.node], request, _ADMIT)
+        yield from lock_path(state, state.nodes[hit.node], request, _ADMIT)
     return Admission(request, request & rows.mask, hit)
 
 
@@ -127,7 +127,7 @@ def cache_unfinished(
     )
     old = live.receipt
     if old is None or old.node != node.id:
-        yield locked_by(state, node, live.id, why)
+        yield from lock_path(state, node, live.id, why)
         if old is not None:
             yield from released(state, old, live.id, why)
     return TokenCount(node.end * page_size)

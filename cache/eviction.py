@@ -1,4 +1,4 @@
-"""Who is evicted next: the two orders of victims that `evolve` keeps.
+"""Who is evicted next: the orders of victims that `evolve` keeps.
 
 An order is an index over the state, a heap whose entries may lag behind their nodes. Finding the oldest
 candidate settles the entries it meets; that changes how the index is stored, never what it answers, so
@@ -7,7 +7,15 @@ it is the one thing that a decider may do to a state. Rule: no tree is scanned, 
 
 from heapq import heappop, heapreplace
 
-from radixledger.cache.state import IN_HOST_ORDER, IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, State
+from radixledger.cache.spare import spare_pages
+from radixledger.cache.state import (
+    IN_HOST_ORDER,
+    IN_LEAF_ORDER,
+    IN_SPARE_ORDER,
+    IN_WINDOW_ORDER,
+    Node,
+    State,
+)
 from radixledger.cache.tree import is_unread
 
 
@@ -56,6 +64,21 @@ def oldest_copy(state: State) -> Node | None:
             node.queued &= ~IN_HOST_ORDER
         elif node.tick != tick:
             heapreplace(order, (node.tick, node.id, node))
+        else:
+            return node
+    return None
+
+
+def oldest_spare(state: State) -> Node | None:
+    """The next node that has window pages for nobody, by tick, then node id; None where there are none, or recency rules."""
+    order = state.spare_order
+    while order:
+        tick, _, node = order[0]
+        if not node.swa or node.swa_locks or node.parent is None or not spare_pages(state, node):
+            heappop(order)
+            node.queued &= ~IN_SPARE_ORDER
+        elif node.swa_tick != tick:
+            heapreplace(order, (node.swa_tick, node.id, node))
         else:
             return node
     return None

@@ -8,6 +8,7 @@ import numpy as np
 
 from radixledger.cache import window
 from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
+from radixledger.cache.spare import answer, ask, asks, withdraw
 from radixledger.cache.state import Node, Request, Running, State, rows_at
 from radixledger.cache.tree import place_sum, touch
 from radixledger.journal.accounts import FREE, request_account
@@ -57,6 +58,7 @@ def admitted(state: State, event: Admitted) -> None:
     state.requests[event.request] = request
     state.rids[event.rid] = event.request
     state.next_request = max(state.next_request, event.request // (rows.mask + 1) + 1)
+    ask(state, asks(state, request))
 
 
 def extended(state: State, event: Extended) -> None:
@@ -133,7 +135,11 @@ def repointed(state: State, event: Repointed) -> None:
         first = event.start // page_size
         _write_row(state, row, first, event.full)
     rows.protected[row] = event.protected
-    request.node = event.node
+    before, request.node = asks(state, request), event.node
+    after = asks(state, request)
+    if after is not before:
+        ask(state, after)
+        withdraw(state, before)
     _move_cursor(state, row, max(int(rows.cursor[row]), event.protected))
     _show_window(state, row, node.end)
     touch(state, node)
@@ -154,8 +160,14 @@ def ended(state: State, event: Finished | Retracted | Aborted) -> None:
     rows.free.append(row)
     if state.rids.get(request.rid) == event.request:
         del state.rids[request.rid]
+    asked = asks(state, request)
     if isinstance(event, Finished):
-        touch(state, state.nodes[event.node])
+        node = state.nodes[event.node]
+        touch(state, node)
+        if asked is not None and not node.children:
+            answer(state, node, asked)
+            return
+    withdraw(state, asked)
 
 
 def stepped(state: State, event: Stepped) -> None:

@@ -5,9 +5,9 @@ Part of `evolve`, with its rule: total, and what does not add up is noted.
 
 from radixledger.cache import locks
 from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
+from radixledger.cache.spare import offer_above
 from radixledger.cache.state import Node, State
 from radixledger.cache.tree import (
-    LIVE,
     count_hit,
     cut,
     graft,
@@ -17,6 +17,7 @@ from radixledger.cache.tree import (
     prune,
     touch,
 )
+from radixledger.cache.weights import LIVE
 from radixledger.journal.accounts import Pool, tree_account
 from radixledger.journal.causes import Operation, cause
 from radixledger.journal.events import (
@@ -86,6 +87,8 @@ def tombstoned(state: State, event: Tombstoned) -> None:
     move(state, state.swa, event.swa, tree_account(event.node), event.to)
     state.tree_digest -= node.weight * (LIVE * bool(node.swa))
     node.swa = NO_PAGES
+    if node.parent is not None:
+        offer_above(state, node.parent)
     state.totals.tombstones += 1
     state.totals.swa_evicted += len(event.swa) >> 2
 

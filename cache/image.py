@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from radixledger.cache.config import BadConfig, bounded
 from radixledger.cache.digest import book_sum, mapping_sum
 from radixledger.cache.ledger import MappingBook, PoolBook
+from radixledger.cache.spare import ask, asks
 from radixledger.cache.state import Node, Receipt, Request, Running, State, Transfer
 from radixledger.cache.tree import (
     bare_pages,
@@ -34,6 +35,7 @@ from radixledger.journal.redact import HASH_BYTES, Redactor
 from radixledger.journal.units import (
     NO_PAGES,
     NO_TRANSFER,
+    ROOT,
     BoundaryId,
     NodeId,
     Pages,
@@ -75,6 +77,7 @@ class NodeImage(Struct, frozen=True, array_like=True):
     host: Pages = NO_PAGES
     backup: TransferId = NO_TRANSFER
     hits: int = 0
+    answers: NodeId = ROOT
 
 
 class TransferImage(Struct, frozen=True, array_like=True):
@@ -198,6 +201,7 @@ def _node_images(state: State, redactor: Redactor | None) -> list[NodeImage]:
             host=node.host,
             backup=node.backup,
             hits=node.hits,
+            answers=node.answers,
         )
         for node in nodes
     ]
@@ -272,6 +276,7 @@ def _built(found: StateImage) -> State:
     state.rows.free = found.free_rows
     for request in found.requests:
         _fill_row(state, request)
+    _count_the_asked(state)
     state.running = dict(found.running)
     state.clock, state.next_node, state.next_boundary = found.clock, found.next_node, found.next_boundary
     state.next_request, state.dangling = found.next_request, found.dangling
@@ -327,7 +332,7 @@ def _fill_tree(state: State, found: list[NodeImage]) -> None:
 
 def _fill_node(node: Node, found: NodeImage) -> None:
     node.anchors, node.swa_locks, node.boundary = found.anchors, found.swa_locks, found.boundary
-    node.tick, node.swa_tick = found.tick, found.swa_tick
+    node.tick, node.swa_tick, node.answers = found.tick, found.swa_tick, found.answers
     node.backup, node.hits = found.backup, found.hits
 
 
@@ -355,6 +360,15 @@ def _derive(state: State, node: Node) -> None:
     state.swa_protected += len(node.swa) >> 2 if node.swa_locks > 0 else 0
     offer_leaf(state, node)
     offer_window(state, node)
+
+
+def _count_the_asked(state: State) -> None:
+    """Prompts that wait at a node: those of live requests, and those whose answers still are leaves."""
+    for request in state.requests.values():
+        ask(state, asks(state, request))
+    for node in state.nodes.values():
+        if node.answers != ROOT:
+            ask(state, state.nodes.get(node.answers))
 
 
 def _fill_row(state: State, found: RequestImage) -> None:

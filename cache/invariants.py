@@ -12,6 +12,7 @@ from radixledger.cache import (
     laws_of_routes,
     laws_of_the_host,
     laws_of_the_tree,
+    laws_of_use,
 )
 from radixledger.cache.law import Law
 from radixledger.cache.state import Finding, State
@@ -19,6 +20,7 @@ from radixledger.cache.state import Finding, State
 LAWS: tuple[Law, ...] = (
     *laws_of_pages.LAWS,
     *laws_of_the_tree.LAWS,
+    *laws_of_use.LAWS,
     *laws_of_the_host.LAWS,
     *laws_of_requests.LAWS,
     *laws_of_routes.LAWS,

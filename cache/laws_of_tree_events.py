@@ -6,11 +6,12 @@ Part of `laws_of_events`. Those that only the unified route follows ask for it b
 from collections.abc import Iterator, Sequence
 
 from radixledger.cache.event_law import event_law
-from radixledger.cache.eviction import oldest_leaf, oldest_window
+from radixledger.cache.eviction import oldest_leaf, oldest_spare, oldest_window
 from radixledger.cache.law import Breach
 from radixledger.cache.laws_of_page_events import lent
 from radixledger.cache.laws_of_requests import live_run
 from radixledger.cache.laws_of_the_tree import path_up
+from radixledger.cache.spare import spare_pages
 from radixledger.cache.state import Node, State
 from radixledger.journal.accounts import Pool
 from radixledger.journal.causes import Operation, Site, cause
@@ -154,19 +155,20 @@ def a_removed_leaf_gives_up_all_its_pages(state: State, event: Removed) -> Itera
 
 @event_law
 def the_victim_is_the_oldest_candidate(state: State, event: Removed | Tombstoned) -> Iterator[Breach]:
-    """Pressure takes the candidate that was used longest ago, by tick, then by number (R102, R103)."""
-    if event.cause not in _ORDERS or not has_a_tree(state) or not _by_recency(state):
+    """Pressure takes the candidate that was used longest ago, by tick, then by number (R102, R103); of SWA first what
+    nobody can need, where the rank asks for that.
+    """
+    if event.cause not in _ORDERS or not has_a_tree(state):
         return
-    oldest = oldest_leaf(state) if event.cause == _FULL_LEAF else oldest_window(state)
+    spare = oldest_spare(state) if event.cause != _FULL_LEAF else None
+    oldest = spare or (oldest_leaf(state) if event.cause == _FULL_LEAF else oldest_window(state))
     if oldest is None or oldest.id != event.node:
         first = "nobody" if oldest is None else f"node {oldest.id}"
         text = f"node {event.node} went, {first} is the oldest candidate"
         yield Breach(text, Pool.FULL, event.full, oldest.id if oldest else 0, event.node)
-
-
-def _by_recency(state: State) -> bool:
-    """Whether both orders of victims are those of plain recency."""
-    return (state.config.eviction, state.config.swa_victims) == ("lru", "lru")
+    elif spare is not None and (pages := spare_pages(state, spare)) < spare.pages:
+        text = f"all {spare.pages} pages of node {spare.id} went, {pages} of them nobody can need"
+        yield Breach(text, Pool.SWA, event.swa, pages, spare.pages)
 
 
 _ORDERS = (_FULL_LEAF, _SWA_LEAF, _SWA_INTERNAL, _SWA_LOCKED_LEAF)
@@ -215,6 +217,10 @@ def a_lock_covers_the_last_window(state: State, event: Locked) -> Iterator[Breac
     if bool(event.boundary) != full or told != (end.id if end else ROOT):
         text = f"node {node.id}: the window ends in node {end.id if end else ROOT}, the lock in node {told}"
         yield Breach(text, expected=end.id if end else ROOT, found=told)
+    if end is not None and end.swa and state.spare_order is not None:
+        over = sum(each.pages for each in segment) - state.tail_pages
+        if over:
+            yield Breach(f"node {node.id}: the lock holds {over} pages more than a window", found=over)
     if event.marked and (state.nodes[event.marked].boundary or event.boundary != state.next_boundary):
         yield Breach(
             f"mark {event.boundary} is not fresh, or node {event.marked} has one", found=event.boundary

@@ -8,7 +8,8 @@ a boundary mark; release walks exactly the same segment, because a split moves t
 import numpy as np
 
 from radixledger.cache.state import Node, Receipt, State
-from radixledger.cache.tree import ANCHORS, BOUNDARY, LOCKS, offer_leaf, offer_window
+from radixledger.cache.tree import offer_leaf, offer_window
+from radixledger.cache.weights import ANCHORS, BOUNDARY, LOCKS
 from radixledger.journal.events import Locked, Unlocked
 from radixledger.journal.units import NodeId
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 IN_LEAF_ORDER = 1
 IN_WINDOW_ORDER = 2
+IN_SPARE_ORDER = 4
 IN_HOST_ORDER = 8
 
 Order = list[tuple[int, int, "Node"]]
@@ -54,11 +55,14 @@ class Node:
     hits: how often the path through here was used, up to the threshold of writing through.
     anchors: receipts on this very node. holds: anchors, and children that are held; FULL is locked while > 0.
     swa_locks: receipts whose window segment runs through here. tick, swa_tick: recency, larger is younger.
+    asked: prompts that end here and whose answers nobody has taken up yet. answers: the node at which the prompt
+    ends whose answer this leaf ends, the root for none (`spare`). standing: what FULL pressure asks before recency
+    (`standing`).
     """
 
-    __slots__ = ("anchors", "backup", "boundary", "children", "content", "demoted", "end", "full", "hits", "holds", "host",
-                 "id", "key", "namespace", "pages", "parent", "queued", "swa", "swa_locks", "swa_tick", "tick",
-                 "weight")  # fmt: skip
+    __slots__ = ("anchors", "answers", "asked", "backup", "boundary", "children", "content", "demoted", "end", "full",
+                 "hits", "holds", "host", "id", "key", "namespace", "pages", "parent", "queued", "standing", "swa",
+                 "swa_locks", "swa_tick", "tick", "weight")  # fmt: skip
 
     def __init__(
         self, id: NodeId, parent: "Node | None", key: bytes, full: Pages, swa: Pages, namespace: bytes,
@@ -84,6 +88,9 @@ class Node:
         self.queued = 0
         self.demoted = 0
         self.hits = 0
+        self.asked = 0
+        self.answers: NodeId = ROOT
+        self.standing = 0
         self.content = 0
         self.weight = node_weight(id)
 
@@ -236,6 +243,8 @@ class State:
         self.rids: dict[str, RequestId] = {}
         self.leaf_order: Order = []
         self.window_order: Order = []
+        self.spare_order: Order | None = [] if config.swa_victims == "use" else None
+        """Nodes with window pages that no boundary can need; None where victims are chosen by recency alone."""
         self.clock = 0
         self.next_node = 1
         self.next_boundary = 1

@@ -16,6 +16,8 @@ class Traits(NamedTuple):
     """There is a tree that requests give their pages to; else there is its root and nothing more."""
     frees_duplicates: bool = True
     """An insert frees what the tree had already; else a stranger who brought it keeps it, and frees it himself (R62)."""
+    orders: bool = False
+    """The order of its victims may be chosen (`eviction`, `swa_victims`); else it is the route's own."""
     windowed: bool = True
     """There is SWA beside FULL; else the SWA pool, the window and what a boundary needs of it are 0."""
     live_ends: bool = False
@@ -25,8 +27,8 @@ class Traits(NamedTuple):
 
 
 TRAITS: dict[str, Traits] = {
-    "unified": Traits(),
-    "radix": Traits(frees_duplicates=False, windowed=False, hosted=True),
+    "unified": Traits(orders=True),
+    "radix": Traits(orders=True, frees_duplicates=False, windowed=False, hosted=True),
     "swa_chunk": Traits(tree=False),
     "chunk": Traits(tree=False, windowed=False),
     "legacy": Traits(refreshes_path=True, live_ends=True),

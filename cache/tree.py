@@ -10,15 +10,29 @@ from operator import mul
 import numpy as np
 
 from radixledger.cache.ledger import FEW
+from radixledger.cache.spare import bequeath, offer_above, offer_spare, take_up, will
 from radixledger.cache.state import IN_HOST_ORDER, IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, State
-from radixledger.cache.weights import PLACE_LANE, lane
+from radixledger.cache.weights import (
+    ANCHORS,
+    ANSWERS,
+    ASKED,
+    BACKUP,
+    BOUNDARY,
+    END,
+    HITS,
+    HOST,
+    LIVE,
+    LOCKS,
+    PAGES,
+    PARENT,
+    PLACE_LANE,
+    STANDING,
+    SWA_TICK,
+    TICK,
+    lane,
+)
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, BoundaryId, Pages
-
-PARENT, END, PAGES, ANCHORS, LOCKS, BOUNDARY, TICK, SWA_TICK, LIVE, HITS, BACKUP, HOST = (
-    int(w) for w in lane(6, 12)
-)
-"""The digest's coefficients of a node's fields, beside the node's own weight."""
 
 
 def place_sum(start: int, pages: Pages) -> int:
@@ -47,6 +61,9 @@ def node_value(node: Node) -> int:
         + LIVE * bool(node.swa)
         + HITS * node.hits
         + BACKUP * node.backup
+        + ASKED * node.asked
+        + ANSWERS * node.answers
+        + STANDING * node.standing
         + node.content
     )
 
@@ -119,9 +136,12 @@ def offer_leaf(state: State, node: Node) -> None:
 
 def offer_window(state: State, node: Node) -> None:
     """Enter a node into the order of SWA victims if it is one: live and outside every locked window (R69)."""
-    if node.swa and not node.swa_locks and not node.queued & IN_WINDOW_ORDER:
-        node.queued |= IN_WINDOW_ORDER
-        heappush(state.window_order, (node.swa_tick, node.id, node))
+    if node.swa and not node.swa_locks:
+        if not node.queued & IN_WINDOW_ORDER:
+            node.queued |= IN_WINDOW_ORDER
+            heappush(state.window_order, (node.swa_tick, node.id, node))
+        if state.spare_order is not None:
+            offer_spare(state, node)
 
 
 def graft(state: State, node: Node) -> None:
@@ -138,6 +158,9 @@ def graft(state: State, node: Node) -> None:
     touch(state, node)
     offer_leaf(state, node)
     offer_window(state, node)
+    if state.spare_order is not None:
+        take_up(state, parent)
+        offer_above(state, parent)
 
 
 def cut(state: State, node: Node, upper: Node, boundary: BoundaryId) -> None:
@@ -176,6 +199,7 @@ def prune(state: State, node: Node) -> None:
     parent = node.parent
     assert parent is not None, "the root is never removed"
     assert parent.children is not None, "a node hangs in its parent"
+    asked = will(state, node)
     state.tree_digest -= node.weight * node_value(node)
     del parent.children[child_key(node, state.stride)]
     del state.nodes[node.id]
@@ -188,8 +212,11 @@ def prune(state: State, node: Node) -> None:
         parent.children = None
     if parent.parent is not None and (parent.children is None or parent.demoted):
         offer_leaf(state, parent)
+    if state.spare_order is not None:
+        bequeath(state, asked, parent)
+        offer_above(state, parent)
     if not state.seq & 255:
-        for order in (state.leaf_order, state.window_order, state.host_order):
+        for order in (state.leaf_order, state.window_order, state.host_order, state.spare_order or []):
             if len(order) > 2 * len(state.nodes) + 1024:
                 _forget_removed(order)
 

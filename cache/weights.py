@@ -19,6 +19,8 @@ PLACE_LANE = 5
 BOOK_LANES = (0, 1, 7, 8)
 """The lanes of the pools' pages, by the number of the pool."""
 
+NODE_FIELDS_LANE = 6
+
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
@@ -45,3 +47,23 @@ def lane(number: int, length: int) -> NDArray[np.uint64]:
 def node_weight(node: int) -> int:
     """The odd weight of one node of the tree."""
     return mix(node + (NODE_LANE << 40)) | 1
+
+
+(
+    PARENT,
+    END,
+    PAGES,
+    ANCHORS,
+    LOCKS,
+    BOUNDARY,
+    TICK,
+    SWA_TICK,
+    LIVE,
+    HITS,
+    BACKUP,
+    HOST,
+    ASKED,
+    ANSWERS,
+    STANDING,
+) = (int(weight) for weight in lane(NODE_FIELDS_LANE, 15))
+"""The digest's coefficients of a node's fields, beside the node's own weight."""

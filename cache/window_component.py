@@ -11,12 +11,13 @@ import numpy as np
 
 from radixledger.cache.components import Component, Events, Segment
 from radixledger.cache.decide_pages import destination
-from radixledger.cache.eviction import oldest_window
+from radixledger.cache.eviction import oldest_spare, oldest_window
 from radixledger.cache.refusals import Refusal
-from radixledger.cache.slices import Slice
+from radixledger.cache.slices import Slice, split_at
+from radixledger.cache.spare import spare_pages
 from radixledger.cache.state import Node, Receipt, Request, State
 from radixledger.journal.accounts import Pool
-from radixledger.journal.causes import Operation, Site, cause
+from radixledger.journal.causes import Cause, Operation, Site, cause, sited
 from radixledger.journal.events import Freed, Healed, HealMode, Stop, Tombstoned
 from radixledger.journal.units import NO_PAGES, BoundaryId, NodeId, Pages
 
@@ -100,6 +101,19 @@ class WindowComponent(Component):
 
     # -- locks -----------------------------------------------------------------------------------------------
 
+    def narrowed(self, state: State, node: Node, why: Cause) -> Events:
+        """Where spare pages go first, a live node in which the window begins is cut there: what lies before may go."""
+        span = state.tail_pages
+        if state.spare_order is None:
+            return
+        while node.parent is not None and span > 0:
+            if span < node.pages:
+                if node.swa:
+                    yield split_at(state, node, node.pages - span, sited(why, Site.WINDOW))
+                return
+            span -= node.pages
+            node = node.parent
+
     def segment(self, state: State, node: Node) -> Segment:
         """The last window of the path: positions, so tombstones within it are counted like live nodes (R111, A21).
 
@@ -134,8 +148,12 @@ class WindowComponent(Component):
     # -- eviction --------------------------------------------------------------------------------------------
 
     def oldest(self, state: State) -> Node | None:
-        """Live, outside every locked window, oldest first (R103)."""
-        return oldest_window(state)
+        """Live, outside every locked window, oldest first (R103); where spare pages go first, those that have some."""
+        return oldest_spare(state) or oldest_window(state)
+
+    def share(self, state: State, node: Node) -> int:
+        """Its spare pages, if there are any; a node that is needed goes as a whole."""
+        return node.pages if state.spare_order is None else spare_pages(state, node) or node.pages
 
     def held(self, node: Node) -> int:
         """The node's SWA pages, all of its pages or none."""

@@ -68,6 +68,8 @@ class Site(IntEnum):
     PREFIX = 14
     RELEASED = 15
     """FULL pages of a request whose window part had been reclaimed before."""
+    WINDOW = 26
+    """A node cut where a window begins, so that a lock holds one window and no more."""
     CHILDLESS_TOMBSTONE = 29
     """A tombstone whose last child was removed, on the legacy route, where a leaf is never a tombstone."""
     WRITE_THROUGH = 21
@@ -85,6 +87,11 @@ class Site(IntEnum):
 def cause(operation: Operation, site: Site = Site.WHOLE) -> Cause:
     """Operation and site as the one number that events carry."""
     return Cause(operation << 5 | site)
+
+
+def sited(why: Cause, site: Site) -> Cause:
+    """The cause of an event at a place of its own in the same operation."""
+    return Cause(why & ~31 | site)
 
 
 def label(code: int) -> str:

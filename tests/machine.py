@@ -92,6 +92,15 @@ WINDOW_SETTINGS = {
     "page 128, window 200, pairs, two ranks": Setting(Shape(128, 200, 26, 18, ahead=1), ranks=2),
     "page 4, window 5, nothing given back": Setting(Shape(4, 5, 30, 24, frees=False)),
     "page 16, window 16, pairs, nothing given back": Setting(Shape(16, 16, 26, 18, ahead=1, frees=False)),
+    "page 1, window 4, by use": Setting(Shape(1, 4, 40, 24, row_pages=16, victims="use")),
+    "page 4, window 14, materialise, by use": Setting(
+        Shape(4, 14, 34, 28, leaf="materialise", victims="use")
+    ),
+    "page 4, window 5, pairs, by use": Setting(Shape(4, 5, 30, 20, ahead=1, victims="use")),
+    "page 128, window 200, tight, by use, two ranks": Setting(
+        Shape(128, 200, 26, 18, formula="tight", victims="use"), ranks=2
+    ),
+    "page 256, window 100, by use, going on": Setting(Shape(256, 100, 24, 12, victims="use"), strict=False),
 }
 """W < P, W = P, W > P; W mod P neither 0 nor P - 1 in half of them (R274); pools of a few rows; keys of both modes."""
 
@@ -163,6 +172,7 @@ def opened(shape: Shape, rank: int = 0, ranks: int = 1) -> Opened:
         shape.formula,
         shape.leaf,
         "bigram" if shape.ahead else "raw",
+        shape.victims,
         free_out_of_window=shape.frees,
     )
     return Opened(

@@ -13,6 +13,7 @@ from radixledger.journal.accounts import FREE, PENDING, Kind, request_account
 from radixledger.journal.units import UNBOUND, RequestId
 
 from .model_tree import Lock, Prefix, Shape, Tree
+from .model_use import judge_part
 
 TREE = int(Kind.TREE)
 """The account of every page that the tree holds; which node holds it is the business of the prefixes."""
@@ -228,7 +229,9 @@ class Model:
             pages, windows = self._remove(end)
             gained_full, gained_swa = gained_full + pages, gained_swa + windows
         while gained_swa < swa and (windows_left := self.tree.idle_windows()):
-            end = self.tree.judge_victim(chosen.pop(0) if chosen else (), windows_left)
+            victim = chosen.pop(0) if chosen else ()
+            part = judge_part(self.tree, victim, windows_left)
+            end = part or self.tree.judge_victim(victim, windows_left)
             if self.tree.children(end) or self.tree.holders(end):
                 gained_swa += self._tombstone(end)
             else:
@@ -238,7 +241,7 @@ class Model:
         return gained_full, gained_swa
 
     def _remove(self, end: Prefix) -> tuple[int, int]:
-        pages = [self.tree.places.pop(prefix) for prefix in self.tree.span(end)]
+        pages = self.tree.lose(end)
         windows = sum(place.swa is not None for place in pages)
         self.give_up(place.full for place in pages)
         self.full_evicted, self.swa_evicted = self.full_evicted + len(pages), self.swa_evicted + windows
@@ -265,6 +268,7 @@ class Model:
         count = len(self.tree.ends())
         self.give_up(place.full for place in self.tree.places.values())
         self.tree.places.clear()
+        self.tree.answers.clear()
         return count
 
     def judge_slice(

@@ -64,6 +64,7 @@ class FacesModel(RankModel):
         self.tree.unlock(seat.lock)
         self.show_window(guest)
         self.guests[request] = guest
+        self.tree.ask(request, path, seat.prompt)
 
     def write(self, writings: Sequence[Writing]) -> None:
         """Pages behind those that a row names become its request's; those that it names must be named again."""

@@ -47,6 +47,7 @@ class RankModel(Model):
         guest = Guest(rid, prompt, path, self.tree.lock(path), row, tokens, tokens, tokens)
         self.show_window(guest)
         self.guests[request] = guest
+        self.tree.ask(request, path, prompt)
         return hit, full_hit
 
     def show_window(self, guest: Guest) -> None:
@@ -159,6 +160,7 @@ class RankModel(Model):
         guest.path, guest.protected = path, count * page
         guest.cursor = max(guest.cursor, guest.protected)
         self.tree.touch(path)
+        self.tree.ask(request, path, guest.prompt)
         self.show_window(guest)
         before, guest.lock = guest.lock, self.tree.lock(path)
         self.tree.unlock(before)
@@ -171,6 +173,7 @@ class RankModel(Model):
         if letters is not None and count > kept:
             turn_if(["refused"] * (count * page > self.shape.units(guest.length)))
             end, kept = self._insert_own(request, guest, letters), count
+        self.tree.answer(request, end)
         self._leave(request, kept)
         self.tree.touch(end)
         return (len(end) - 1) * page
@@ -182,6 +185,7 @@ class RankModel(Model):
 
     def _leave(self, request: int, kept: int) -> None:
         guest = self.guests.pop(request)
+        self.tree.prompts.pop(request, None)
         self.give_up(guest.row[kept:])
         self.tree.unlock(guest.lock)
 

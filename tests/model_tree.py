@@ -24,6 +24,7 @@ class Shape:
     row_pages: int = 10
     formula: str = "rfc"
     leaf: str = "veto"
+    victims: str = "lru"
     route: str = "unified"
     ahead: int = 0
     """Tokens behind a page that its content says too: 1 where keys are pairs."""
@@ -84,6 +85,10 @@ class Tree:
     shape: Shape
     places: dict[Prefix, Place] = field(default_factory=dict)
     locks: list[Lock] = field(default_factory=list)
+    prompts: dict[int, Prefix] = field(default_factory=dict)
+    """Where the prompts of live requests end whose whole pages are here."""
+    answers: dict[Prefix, Prefix] = field(default_factory=dict)
+    """Where an answer ends behind which nobody has gone on, and where its prompt does."""
     now: int = 0
 
     def depth(self, path: Prefix) -> int:
@@ -139,6 +144,7 @@ class Tree:
     ) -> None:
         """New nodes for [start, end): tombstones below `live`, then live, the last window apart (R94, R95)."""
         end = len(path) - 1
+        self.answers.pop(path[: start + 1], None)
         tail = max(live, end - self.shape.tail)
         for first, stop in ((start, live), (live, tail), (tail, end)):
             for at in range(first, stop):
@@ -169,6 +175,9 @@ class Tree:
         if len(path) == 1:
             return None
         end, to_root, start = len(path) - 1, True, 0
+        begins = path[: max(0, end - self.shape.tail) + 1]
+        if self.shape.victims == "use" and self.inside(begins) and self.places[begins].swa is not None:
+            self.cut(begins)
         if not self.shape.tail:
             self.locks.append(Lock(path, end, to_root))
             return self.locks[-1]
@@ -179,6 +188,27 @@ class Tree:
         lock = Lock(path, start, to_root)
         self.locks.append(lock)
         return lock
+
+    def ask(self, request: int, path: Prefix, prompt: int) -> None:
+        """A request goes on behind `path`; if that is all of its prompt's whole pages, the prompt ends here."""
+        self.prompts.pop(request, None)
+        if self.shape.victims == "use" and len(path) - 1 == self.shape.units(prompt) // self.shape.page > 0:
+            self.prompts[request] = path
+
+    def answer(self, request: int, end: Prefix) -> None:
+        """A request has ended, its answer ends here: its prompt waits on, unless somebody went on already."""
+        prompt = self.prompts.pop(request, None)
+        if prompt is not None and not self.children(end):
+            self.answers[end] = prompt
+
+    def lose(self, end: Prefix) -> list[Place]:
+        """The node that ends here is gone; its answer ends where the rest of it does, if that is an end."""
+        gone, prompt = self.span(end), self.answers.pop(end, None)
+        places = [self.places.pop(prefix) for prefix in gone]
+        rest = gone[0][:-1]
+        if prompt is not None and not self.children(rest) and len(rest) >= len(prompt):
+            self.answers.setdefault(rest, prompt)
+        return places
 
     def unlock(self, lock: Lock | None) -> None:
         if lock is not None:

@@ -24,6 +24,7 @@ from radixledger.cache import (
     slices,
     traits,
     tree,
+    weights,
     window,
     window_component,
 )
@@ -163,7 +164,7 @@ def a_cut_forgets_who_locked_the_window(patch: pytest.MonkeyPatch) -> None:
     def cut(state: State, node: Node, upper: Node, *rest: Any) -> None:
         lawful(state, node, upper, *rest)
         state.swa_protected -= upper.pages if upper.swa and upper.swa_locks else 0
-        state.tree_digest -= upper.weight * tree.LOCKS * upper.swa_locks
+        state.tree_digest -= upper.weight * weights.LOCKS * upper.swa_locks
         upper.swa_locks = 0
         tree.offer_window(state, upper)
 
@@ -256,7 +257,7 @@ def recency_stands_still_without_a_window(patch: pytest.MonkeyPatch) -> None:
         before = state.clock
         lawful(state, node)
         if not state.tail_pages:
-            state.tree_digest -= node.weight * tree.TICK * (node.tick - before)
+            state.tree_digest -= node.weight * weights.TICK * (node.tick - before)
             state.clock = node.tick = before
 
     lawful = tree.touch
@@ -277,7 +278,7 @@ def a_lock_without_a_window_marks_one(patch: pytest.MonkeyPatch) -> None:
         lawful(state, node, event)
         if not state.tail_pages:
             node.swa_locks += 1
-            state.tree_digest += node.weight * tree.LOCKS
+            state.tree_digest += node.weight * weights.LOCKS
 
     patch.setattr(locks, "lock", lock)
 

@@ -70,6 +70,10 @@ SOMEWHERE = kinds("""
     FULL tree→free: Healed insert/heal by replace
     FULL tree→free: Healed unfinished/heal by replace
     FULL tree→tree: Split admit
+    FULL tree→tree: Split admit/window
+    FULL tree→tree: Split evict
+    FULL tree→tree: Split lock/window
+    FULL tree→tree: Split unfinished/window
     FULL tree→tree: Split finish
     FULL tree→tree: Split insert
     FULL tree→tree: Split match
@@ -104,6 +108,10 @@ SOMEWHERE = kinds("""
     SWA request→tree: Healed unfinished/heal by replace
     SWA request→tree: Healed unfinished/heal by transfer
     SWA tree→tree: Split admit
+    SWA tree→tree: Split admit/window
+    SWA tree→tree: Split evict
+    SWA tree→tree: Split lock/window
+    SWA tree→tree: Split unfinished/window
     SWA tree→tree: Split finish
     SWA tree→tree: Split insert
     SWA tree→tree: Split match
@@ -148,7 +156,17 @@ def _happens(route: str, kind: str) -> bool:
     without a tree nothing goes to it or comes from it, and nobody brings anything. Rows that are longer than a pool are
     played where there are both.
     """
-    of_windows = ("SWA ", "Healed", "Reclaimed", "/heal", "/veto", "evict/swa_leaf", "insert/duplicate")
+    of_windows = (
+        "SWA ",
+        "Healed",
+        "Reclaimed",
+        "/heal",
+        "/veto",
+        "evict/swa_leaf",
+        "insert/duplicate",
+        "/window",
+        "Split evict",
+    )
     of_trees = ("tree", "Healed", "/duplicate", "/veto", "/released")
     if kind == "refused: never_fits":
         return route in ("unified", "legacy")

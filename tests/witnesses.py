@@ -44,6 +44,7 @@ from .model_faces import FacesModel
 from .model_legacy import LegacyModel
 from .model_requests import RankModel
 from .model_tree import Prefix, Shape
+from .model_use import asked
 
 T = TypeVar("T")
 
@@ -118,6 +119,7 @@ def image(state: State) -> tuple[object, ...]:
     nodes = [
         (node.id, node.parent.id if node.parent else -1, node.key, node.full, node.swa, node.namespace, node.pages, node.end,
          node.anchors, node.holds, node.swa_locks, node.boundary, node.tick, node.swa_tick, node.content, node.weight,
+         node.asked, node.answers, node.standing,
          tuple((key, child.id) for key, child in (node.children or {}).items()))
         for node in state.nodes.values()
     ]  # fmt: skip
@@ -319,6 +321,11 @@ def agree_on_the_tree(state: State, model: RankModel, paths: dict[int, Prefix]) 
         assert node.anchors == sum(lock.end == path for lock in tree.locks), f"receipts of node {number}"
     assert found == {prefix: (place.full, place.swa, place.ends) for prefix, place in tree.places.items()}
     assert state.full_protected == sum(tree.holders(prefix) > 0 for prefix in tree.places)
+    for number, path in paths.items():
+        node = state.nodes[number]
+        assert node.asked == asked(tree, path), f"prompts that wait at node {number}"
+        answered = paths[node.answers] if node.answers != ROOT else None
+        assert answered == tree.answers.get(path), f"whose answer node {number} ends"
     live = [prefix for prefix, place in tree.places.items() if place.swa is not None]
     assert state.swa_protected == sum(tree.window_holders(prefix) > 0 for prefix in live)
     for stamps, tick in ((tree.idle_leaves(), "tick"), (tree.idle_windows(), "swa_tick")):

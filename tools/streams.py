@@ -109,6 +109,10 @@ class Shape(NamedTuple):
     user: int = 500
     answer: int = 200
     active: int = 64
+    thoughts: int = 0
+    """The first tokens of an answer, which the next turn leaves out."""
+    spread: float = 0.0
+    """How far user turns and answers vary around their lengths: 0.5 for half as long to half as long again."""
 
 
 class ConversationStream:
@@ -129,21 +133,26 @@ class ConversationStream:
     def _tokens(self, count: int) -> NDArray[np.int32]:
         return self._random.integers(0, 1 << 30, count, dtype=np.int32)
 
+    def _length(self, around: int) -> int:
+        """A length of its own for each turn, where the shape has a spread."""
+        spread = self.shape.spread
+        return max(1, round(around * self._random.uniform(1 - spread, 1 + spread))) if spread else around
+
     def take(self) -> Job | None:
         """The next turn of the conversation that has waited longest."""
         if not self._ready:
             return None
         which = self._ready.popleft()
         history = self._history.get(which, self._system)
-        prompt = np.concatenate((history, self._tokens(self.shape.user)))
-        return Job(f"c{which}-t{self._turn[which]}", prompt, self.shape.answer, which)
+        prompt = np.concatenate((history, self._tokens(self._length(self.shape.user))))
+        return Job(f"c{which}-t{self._turn[which]}", prompt, self._length(self.shape.answer), which)
 
     def ended(self, job: Job, answer: NDArray[np.int32]) -> None:
         """The conversation's next turn waits in the queue, or a new conversation does."""
         which = job.conversation
         self._turn[which] += 1
         if self._turn[which] < self.shape.turns:
-            self._history[which] = np.concatenate((job.prompt, answer))
+            self._history[which] = np.concatenate((job.prompt, answer[self.shape.thoughts :]))
             self._ready.append(which)
             return
         self._history.pop(which, None)

@@ -16,7 +16,7 @@ from radixledger.analytics.queries import ask_checks
 from radixledger.analytics.store import Database
 from radixledger.cache import decide_requests, decide_unified, window
 from radixledger.cache.decide_growth import live_request
-from radixledger.cache.decide_locks import locked_by, released
+from radixledger.cache.decide_locks import lock_path, released
 from radixledger.cache.decide_pages import Decision
 from radixledger.cache.match import walk
 from radixledger.cache.rank import RankCache
@@ -72,7 +72,7 @@ def looking_up_windows(patch: pytest.MonkeyPatch) -> None:
         yield Repointed(live.id, TokenCount(prev * page_size), NO_PAGES, end, node.id, why)
         old = live.receipt
         if node.parent is not None and (old is None or old.node != node.id):
-            yield locked_by(state, node, live.id, why)
+            yield from lock_path(state, node, live.id, why)
             if old is not None:
                 yield from released(state, old, live.id, why)
         return end

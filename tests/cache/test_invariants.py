@@ -10,6 +10,7 @@ from radixledger.cache import laws_of_requests as requests
 from radixledger.cache import laws_of_routes as routes
 from radixledger.cache import laws_of_the_host
 from radixledger.cache import laws_of_the_tree as tree
+from radixledger.cache import laws_of_use as use
 from radixledger.cache.invariants import LAWS, broken_laws
 from radixledger.cache.keys import raw_key
 from radixledger.cache.law import FINDINGS_PER_LAW, Breach, Law, law
@@ -215,6 +216,9 @@ SPOILS: list[tuple[Law, Spoil]] = [
     (tree.every_victim_is_in_its_order, set_of(LEAF, "queued", 0)),
     (tree.every_victim_is_in_its_order, set_of(LEAF, "tick", 0)),
     (tree.every_victim_is_in_its_order, lambda state: state.window_order.append(state.window_order[0])),
+    (use.every_spare_page_waits_in_its_order, set_of(LEAF, "queued", 7)),
+    (use.a_prompt_waits_until_its_answer_is_taken_up, set_of(LEAF, "asked", 1)),
+    (use.a_prompt_waits_until_its_answer_is_taken_up, set_of(UPPER, "answers", NodeId(UPPER))),
     (tree.an_order_of_victims_is_a_heap, an_order_upside_down),
     (requests.a_row_belongs_to_its_request, set_in("request", 33)),
     (requests.a_row_belongs_to_its_request, lambda state: state.rids.clear()),

@@ -1,0 +1,149 @@
+"""Window pages that no boundary can need: they are spare, and the first to go where `swa_victims` is `use`.
+
+A request starts from a boundary, and needs the window before it. Where the next one will start is guessed from the
+tree: behind a leaf; where paths branch; and where a prompt ended whose answer nobody has taken up yet (`Node.asked`). A
+next prompt may repeat the answer word for word, and then it starts behind the leaf. Or it leaves the path at the end of
+the last prompt, somewhat before it even (answers without their thoughts, templates, prompts that are named by coarse
+parts), so half a window more is kept there. A page is needed if such a boundary lies at or below it, within that
+distance, and all pages between are live; every other page of an unlocked window is spare.
+
+Called by `evolve`, and read by deciders. Rules: looking down follows only children and ends `reach` pages below, so that
+the question costs a few steps whatever is cached; whatever can make a page spare offers the nodes that far above it.
+The state of a rank that evicts by recency alone has no order of spare nodes, and nothing here happens.
+"""
+
+from heapq import heappush
+
+from radixledger.cache.state import IN_SPARE_ORDER, Node, Request, State
+from radixledger.cache.weights import ANSWERS, ASKED
+from radixledger.cache.window import key_length
+from radixledger.journal.units import ROOT, TokenCount
+
+
+def reach(state: State) -> int:
+    """How many pages before it the end of a prompt needs: its window, and half a window for who leaves early."""
+    return state.tail_pages + state.tail_pages // 2
+
+
+def spare_pages(state: State, node: Node) -> int:
+    """How many of the first pages of `node` no boundary can need; all of them are live or none."""
+    far, needed, below, each = reach(state), 0, 0, node
+    while True:
+        children = each.children
+        alone = children is not None and len(children) == 1
+        if each.asked:
+            needed = max(needed, far - below)
+        elif not alone:
+            needed = max(needed, state.tail_pages - below)
+        if children is None or not alone:
+            break
+        (each,) = children.values()
+        below += each.pages
+        if below >= far or not each.swa:
+            break
+    return max(0, node.pages - needed)
+
+
+def offer_spare(state: State, node: Node) -> None:
+    """Enter a node into the order of spare nodes if it has pages that may go and that nobody can need."""
+    order = state.spare_order
+    if (
+        order is not None
+        and node.swa
+        and not node.swa_locks
+        and not node.queued & IN_SPARE_ORDER
+        and spare_pages(state, node)
+    ):
+        node.queued |= IN_SPARE_ORDER
+        heappush(order, (node.swa_tick, node.id, node))
+
+
+def offer_above(state: State, node: Node) -> None:
+    """What is below `node` has changed, or that it ends something: it and those above it may be spare by now."""
+    if state.spare_order is None:
+        return
+    span = reach(state)
+    while node.parent is not None and span > 0:
+        offer_spare(state, node)
+        span -= node.pages
+        node = node.parent
+        if node.children is None or len(node.children) != 1:
+            return
+
+
+# -- prompts and their answers -------------------------------------------------------------------------------
+
+
+def prompt_pages(state: State, request: Request) -> int:
+    """The whole pages that the key of a request's prompt has."""
+    return key_length(TokenCount(request.prompt), state.lookahead) // state.page_size
+
+
+def asks(state: State, request: Request) -> Node | None:
+    """The node at which a live request's prompt ends, once all of it is the tree's; None before and without `use`."""
+    if state.spare_order is None:
+        return None
+    node = state.nodes.get(request.node)
+    return node if node is not None and 0 < node.end == prompt_pages(state, request) else None
+
+
+def ask(state: State, node: Node | None) -> None:
+    """One prompt more ends here and waits for what will be made of its answer."""
+    if node is not None:
+        node.asked += 1
+        state.tree_digest += node.weight * ASKED
+
+
+def withdraw(state: State, node: Node | None) -> None:
+    """One prompt less."""
+    if node is not None and node.asked:
+        node.asked -= 1
+        state.tree_digest -= node.weight * ASKED
+        offer_above(state, node)
+
+
+def answer(state: State, leaf: Node, asked: Node) -> None:
+    """`leaf` ends the answer to the prompt that ends at `asked`, which goes on waiting until the leaf gets a child."""
+    take_up(state, leaf)
+    _name(state, leaf, asked)
+
+
+def take_up(state: State, leaf: Node) -> None:
+    """Somebody goes on behind an answer, so nobody will leave the path at its prompt; or the answer is gone."""
+    withdraw(state, forget(state, leaf))
+
+
+def forget(state: State, leaf: Node) -> Node | None:
+    """`leaf` is no answer any more; returns where its prompt ends, still waiting."""
+    if leaf.answers == ROOT:
+        return None
+    asked = state.nodes.get(leaf.answers)
+    state.tree_digest -= leaf.weight * (ANSWERS * leaf.answers)
+    leaf.answers = ROOT
+    return asked
+
+
+def will(state: State, leaf: Node) -> Node | None:
+    """A leaf is about to go: where the prompt ends whose answer it ended, if that is somewhere above it."""
+    asked = forget(state, leaf)
+    if asked is leaf:
+        withdraw(state, leaf)
+        return None
+    return asked
+
+
+def bequeath(state: State, asked: Node | None, parent: Node) -> None:
+    """A leaf under `parent` is gone that ended the answer to `asked`: what is left of its path ends it, if that is a leaf
+    at or below the prompt's end.
+    """
+    if asked is None:
+        return
+    if parent.children is None and parent.answers == ROOT and parent.end >= asked.end:
+        _name(state, parent, asked)
+    else:
+        withdraw(state, asked)
+
+
+def _name(state: State, leaf: Node, asked: Node) -> None:
+    leaf.answers = asked.id
+    state.tree_digest += leaf.weight * (ANSWERS * leaf.answers)
