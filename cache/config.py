@@ -61,8 +61,6 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
     ):
         if name not in known:
             raise BadConfig(field, f"{name!r} is not one of {', '.join(known)}")
-    if opened.route == "legacy":
-        _check_legacy(config)
     _check_orders(opened)
     if not 0 <= opened.rank < opened.ranks:
         raise BadConfig("rank", f"{opened.rank} is not one of {opened.ranks} ranks")
@@ -84,6 +82,8 @@ def key_stride(config: Config) -> int:
 def _check_orders(opened: Opened) -> None:
     """Victims are chosen in the order that is asked for, or the configuration is refused (R14)."""
     traits = TRAITS[opened.route]
+    if opened.route == "legacy":
+        _check_legacy(opened.config)
     for field, name, possible in (
         ("swa_victims", opened.config.swa_victims, traits.orders and traits.windowed),
     ):
