@@ -147,6 +147,7 @@ LEGACY_SETTINGS = {
     "legacy, page 16, window 40, going on": Setting(Shape(16, 40, 32, 26, route="legacy"), strict=False),
     "legacy, page 128, window 200, tight": Setting(Shape(128, 200, 26, 18, formula="tight", route="legacy")),
     "legacy, page 128, window 128, two ranks": Setting(Shape(128, 128, 26, 16, route="legacy"), ranks=2),
+    "legacy, page 4, window 5, pairs": Setting(Shape(4, 5, 30, 20, route="legacy", ahead=1)),
     "legacy, page 256, window 100": Setting(Shape(256, 100, 24, 12, route="legacy")),
     "legacy, page 256, window 700, tight, going on": Setting(
         Shape(256, 700, 34, 28, formula="tight", route="legacy"), strict=False

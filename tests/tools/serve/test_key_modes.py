@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from radixledger.analytics.load import load
+from radixledger.analytics.queries import ask_checks
+from radixledger.analytics.store import Database
 from radixledger.cache.traits import TRAITS
 from radixledger.journal.events import Healed, Opened, Reclaimed, Removed, Retracted, Tombstoned
 from radixledger.journal.reader import JournalReader
@@ -72,7 +75,7 @@ def test_a_rank_that_keeps_its_windows_needs_all_pages_of_a_sequence() -> None:
 def test_a_crowded_run_with_pairs_says_what_a_quiet_cold_one_says(
     tiny: Checkpoint, tmp_path: Path, crowd: object
 ) -> None:
-    """R267, R259: evictions, tombstones, heals and retractions happen, and the journal verifies; ids are those of raw keys."""
+    """R267, R259, J22: evictions, tombstones, heals and retractions happen; `verify` and SQL are silent; the ids are those of raw keys."""
     page, full, swa, chunk = (
         getattr(crowd, name) for name in ("page_size", "full_pages", "swa_pages", "chunk")
     )
@@ -96,6 +99,11 @@ def test_a_crowded_run_with_pairs_says_what_a_quiet_cold_one_says(
     assert {Removed, Tombstoned, Healed, Retracted} <= {type(event) for event in events}
     verdict = verify_rank(tmp_path / "pairs", Rank(0))
     assert verdict.clean, verdict.findings
+    database = Database()
+    load(database, tmp_path / "pairs")
+    answers = ask_checks(database.questioned())
+    database.close()
+    assert {name for name, answer in answers.items() if answer.rows} == set()
 
 
 def test_serve_compares_giving_back_with_keeping(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
