@@ -142,14 +142,14 @@ def test_the_list_shows_every_question_and_table(capfd: Capture) -> None:
 def test_one_question_is_shown_whole(capfd: Capture) -> None:
     out = told(capfd, "sql", "--list", "page_life")
     assert "One page's life" in out
-    assert "--set pool=...  full or swa (default full)" in out
+    assert "--set pool=...  full, swa or host (default full)" in out
     assert "FROM pages" in out
 
 
 def test_the_columns_of_a_table_are_shown(capfd: Capture) -> None:
     out = told(capfd, "sql", "--list", "pages", "--format", "csv")
     assert "page,INTEGER\n" in out
-    assert 'to_kind,"one of free, pending, reserved, request, tree"\n' in out
+    assert 'to_kind,"one of free, pending, reserved, request, tree, in_flight"\n' in out
 
 
 @pytest.mark.parametrize(
