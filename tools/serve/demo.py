@@ -23,25 +23,22 @@ from radixledger.journal.units import Rank
 from radixledger.replay.verdict import RankReport
 from radixledger.replay.verify import verify_rank
 from radixledger.tools.console import (
-    FINDINGS,
     USAGE,
     CommandFailure,
     count_text,
     examples,
     print_facts,
     print_table,
-    progress,
     seconds_text,
-    waiting,
 )
 from radixledger.tools.drill import DoubleFree, plant_double_free
 from radixledger.tools.load import load_all
-from radixledger.tools.opening import Recording
 from radixledger.tools.serve.command import facts_of
 from radixledger.tools.serve.conversations import Conversations, Talk
-from radixledger.tools.serve.engine import Then, nothing
+from radixledger.tools.serve.demo_routes import other_routes
+from radixledger.tools.serve.demo_stage import cached, failed, serve, title, write_lines
 from radixledger.tools.serve.loader import Checkpoint
-from radixledger.tools.serve.offline import Report, Setup, make_runner, serve_lines, sizes_of
+from radixledger.tools.serve.offline import Setup
 from radixledger.tools.serve.requests import Request, Result, encode_request, encode_result
 from radixledger.tools.serve.tiny import load_tiny
 
@@ -99,6 +96,7 @@ def command(folder: Path, force: bool) -> None:
     verify(folder / "warm")
     compare(folder, model, talk.requests, warm)
     question(folder)
+    other_routes(folder, model, talk.requests, warm, WARM)
     planted = drill(folder)
     close(folder, planted, time.monotonic() - begun)
 
@@ -132,27 +130,6 @@ def serve_warm(folder: Path, model: Checkpoint, talk: Conversations) -> list[Res
     write_lines(folder / "warm.jsonl", [encode_result(result) for result in results])
     print_facts(facts_of(report, WARM))
     return results
-
-
-def serve(
-    model: Checkpoint, setup: Setup, run: Path, lines: Sequence[Request], total: int, then: Then = nothing
-) -> tuple[Report, list[Result]]:
-    """Serve `lines`, and what they lead to, with a journal in `run`; both runs of the demo share one key."""
-    sizes = sizes_of(setup, model.spec, lines)
-    with waiting(
-        f"compiling the model for {setup.running} requests and {setup.chunk_tokens} prompt tokens a step"
-    ):
-        runners = [make_runner(setup, sizes.config, model) for _ in range(setup.ranks)]
-    recording = Recording(run, key_file=run.parent / "redaction.key")
-    results: list[Result] = []
-    with progress("serve", total) as advance:
-
-        def write(result: Result) -> None:
-            results.append(result)
-            advance(1)
-
-        report = serve_lines(setup, sizes, model.spec.eos_ids, recording, runners, lines, write, then)
-    return report, results
 
 
 def verify(run: Path) -> None:
@@ -199,11 +176,6 @@ def compare(folder: Path, model: Checkpoint, requests: Sequence[Request], warm: 
         raise failed("the answers depend on the cache")
 
 
-def cached(results: Sequence[Result]) -> int:
-    """Prompt tokens that were found in the cache."""
-    return sum(result.cached_tokens for result in results)
-
-
 def question(folder: Path) -> None:
     """Ask the journal of the warm run in SQL: what happened, what it was worth, whether anything is wrong."""
     title("4  Ask: the same journals as tables", "radixledger sql RUN NAME, or -c with a query of your own")
@@ -243,7 +215,7 @@ def loaded(run: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def drill(folder: Path) -> DoubleFree:
     """Plant a double free in a copy of the run; replay and SQL, which share no code, have to name the same event."""
     title(
-        "5  Drill: a page is freed twice, in a copy of the run",
+        "6  Drill: a page is freed twice, in a copy of the run",
         "as a server with a bug in its clean-up would have written it; the cache itself refuses such a free",
     )
     run = folder / "planted"
@@ -326,14 +298,6 @@ def activation() -> Path:
     return script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
 
 
-def title(text: str, *explained: str) -> None:
-    """The head of a part."""
-    click.echo(f"\n{text}")
-    for line in explained:
-        click.echo(f"   {line}")
-    click.echo()
-
-
 def show(answer: Answer, columns: Sequence[str], name: str, remarked: str = "") -> None:
     """Some columns of an answer under its name."""
     places = [answer.columns.index(column) for column in columns]
@@ -341,13 +305,3 @@ def show(answer: Answer, columns: Sequence[str], name: str, remarked: str = "") 
     print_table(columns, rows, title=name)
     if remarked:
         click.echo(remarked)
-
-
-def failed(reason: str) -> CommandFailure:
-    """The demo did not show what it is there to show."""
-    return CommandFailure(f"the demo failed: {reason}", FINDINGS)
-
-
-def write_lines(path: Path, lines: Sequence[bytes]) -> None:
-    """A file of lines that carry their ends."""
-    path.write_bytes(b"".join(lines))

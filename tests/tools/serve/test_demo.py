@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from radixledger.cache.traits import TRAITS
 from radixledger.journal.events import Freed, Opened
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import NO_PAGES, Rank, Seq
@@ -15,9 +16,10 @@ from radixledger.replay.verdict import RankReport
 from radixledger.tools.cli import run as run_command
 from radixledger.tools.console import CommandFailure
 from radixledger.tools.drill import DoubleFree
-from radixledger.tools.serve import demo
+from radixledger.tools.serve import demo, demo_routes
 from radixledger.tools.serve.conversations import Conversations, Talk
 from radixledger.tools.serve.engine import Outcome
+from radixledger.tools.serve.offline import Report
 from radixledger.tools.serve.requests import Request, Result
 from radixledger.tools.serve.tiny import load_tiny
 
@@ -53,7 +55,65 @@ def test_it_shows_what_it_promises_and_leaves_it_behind(left: Path) -> None:
     assert "(finish/tail), freed again in" in said(left)
     assert "(drill)" in said(left)
     found = sorted(path.name for path in (left / "demo-run").iterdir())
-    assert found == ["cold", "cold.jsonl", "planted", "redaction.key", "requests.jsonl", "warm", "warm.jsonl"]
+    routes = ["route-chunk", "route-legacy", "route-radix", "route-swa_chunk"]
+    assert found == [
+        "cold",
+        "cold.jsonl",
+        "planted",
+        "redaction.key",
+        "requests.jsonl",
+        *routes,
+        "warm",
+        "warm.jsonl",
+    ]
+
+
+def test_every_route_but_the_unified_one_has_a_run_of_its_own(left: Path) -> None:
+    opened = {
+        path.name: next(iter(JournalReader(path, Rank(0)).frames())).events[0]
+        for path in (left / "demo-run").iterdir()
+        if path.is_dir()
+    }
+    routes = {name: event.route for name, event in opened.items() if isinstance(event, Opened)}
+    assert {f"route-{route}" for route in TRAITS if route != "unified"} <= set(routes)
+    assert all(
+        route == name.removeprefix("route-") for name, route in routes.items() if name.startswith("route-")
+    )
+    assert {routes["warm"], routes["cold"]} == {"unified"}
+
+
+def test_it_fails_when_a_route_answers_otherwise_or_keeps_what_it_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answering(ids: list[int], cached: int) -> list[Result]:
+        return [
+            Result(
+                rid="a",
+                output_ids=ids,
+                finish_reason="length",
+                cached_tokens=cached,
+                prompt_tokens=9,
+                dp_rank=0,
+            )
+        ]
+
+    report = Report(
+        route="", requests=1, finish_reasons={}, prompt_tokens=9, cached_tokens=0, output_tokens=3, steps=1,
+        full_pages_evicted=0, swa_pages_released=0, tombstones=0, heals=0, retractions=0, journal_events=1,
+        journal_bytes=1, serve_s=0.1,
+    )  # fmt: skip
+    requests = [Request(rid="a", input_ids=[1] * 9, max_new_tokens=3)]
+    monkeypatch.setattr(demo_routes, "load_tiny", lambda _: None)
+    monkeypatch.setattr(demo_routes, "ranks_in", lambda _: [])
+    for said, cached, message in (
+        ([1, 2, 4], 4, "are not those of the others"),
+        ([1, 2, 3], 0, "in its tree"),
+    ):
+        monkeypatch.setattr(
+            demo_routes, "serve", lambda *_, said=said, cached=cached: (report, answering(said, cached))
+        )
+        with pytest.raises(CommandFailure, match=message):
+            demo_routes.other_routes(tmp_path, load_tiny(), requests, answering([1, 2, 3], 4), demo.WARM)
 
 
 def test_the_commands_it_names_work(
