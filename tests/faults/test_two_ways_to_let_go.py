@@ -78,8 +78,8 @@ def test_a_request_that_comes_back_with_a_shorter_prefix_loses_no_slot() -> None
 @pytest.mark.parametrize("route", TRAITS)
 def test_a_request_removed_before_its_first_insert_leaves_nothing_behind(route: str) -> None:
     """B21: two pages taken and given up; the next request with the prompt finds an empty tree."""
-    windows = {"window": 4, "swa_pages": 4} if TRAITS[route].windowed else {"window": 0, "swa_pages": 0}
-    server = Server(4, full_pages=4, route=route, **windows)
+    windowed = TRAITS[route].windowed
+    server = Server(4, 4 * windowed, full_pages=4, swa_pages=4 * windowed, route=route)
     server.end(server.start(text("a", 0, 8)), insert=False)
     assert server.sizes()["full_free"] == 16
     assert server.sizes()["full_evictable"] == 0
@@ -91,8 +91,8 @@ def test_a_request_removed_before_its_first_insert_leaves_nothing_behind(route: 
 @pytest.mark.parametrize("route", TRAITS)
 def test_every_class_of_cache_tells_what_it_takes_and_what_it_gives_back(route: str) -> None:
     """B101: with a tree 4 pages are told as stored and 2 as removed; without one, 4 as taken and given back."""
-    windows = {"window": 8, "swa_pages": 8} if TRAITS[route].windowed else {"window": 0, "swa_pages": 0}
-    server = Server(4, full_pages=8, route=route, events=True, **windows)
+    windowed = TRAITS[route].windowed
+    server = Server(4, 8 * windowed, full_pages=8, swa_pages=8 * windowed, route=route, events=True)
     for letter in "ab":
         server.end(server.start(text(letter, 0, 8)))
     server.evict(full=8)
