@@ -266,7 +266,7 @@ def _texts(values: list[str]) -> Array:
 _READERS: dict[str, tuple[_Reader, tuple[type[Event], ...]]] = {
     "openings": (_openings, (Opened,)),
     "opened_labels": (_opened_labels, (Opened,)),
-    "admissions": (_fields(ints=("prompt", "prefix"), objects=("rid", "namespace")), (Admitted,)),
+    "admissions": (_fields(ints=("prompt", "prefix", "priority"), objects=("rid", "namespace")), (Admitted,)),
     "endings": (_fields(ints=("tokens", "cached")), (Finished, Retracted, Aborted)),
     "matches": (
         _fields(ints=("asked", "full_hit", "hit", "stop", "host_hit"), objects=("rid", "namespace")),

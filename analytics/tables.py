@@ -132,7 +132,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_TIME,
         _REQUEST,
         *_texts("rid"),
-        *_numbers("prompt", "prefix"),
+        *_numbers("prompt", "prefix", "priority"),
         _NODE,
         *_texts("namespace", sql="BLOB"),
         _CAUSE,

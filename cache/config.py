@@ -4,6 +4,7 @@ Rule: a bad value is refused here, with its name and what would do, before a poo
 """
 
 from radixledger.cache.keys import KEY_MODES
+from radixledger.cache.standing import POLICIES
 from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.cache.window import FORMULAS
 from radixledger.journal.events import Config, Opened
@@ -58,6 +59,7 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
         ("tombstone_leaf", config.tombstone_leaf, ("veto", "materialise")),
         ("host_write", config.host_write, ("through", "back")),
         ("swa_victims", config.swa_victims, ("lru", "use")),
+        ("eviction", config.eviction, POLICIES),
     ):
         if name not in known:
             raise BadConfig(field, f"{name!r} is not one of {', '.join(known)}")
@@ -86,6 +88,7 @@ def _check_orders(opened: Opened) -> None:
         _check_legacy(opened.config)
     for field, name, possible in (
         ("swa_victims", opened.config.swa_victims, traits.orders and traits.windowed),
+        ("eviction", opened.config.eviction, traits.orders),
     ):
         if name != "lru" and not possible:
             raise BadConfig(

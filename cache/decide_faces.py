@@ -41,8 +41,9 @@ class Written(NamedTuple):
 
 
 def seat(
-    state: State, rid: str, row: int, prompt: int, node: NodeId, namespace: bytes, receipt: Receipt
-) -> Decision[RequestId]:
+    state: State, rid: str, row: int, prompt: int, node: NodeId, namespace: bytes, receipt: Receipt,
+    priority: int = 0,
+) -> Decision[RequestId]:  # fmt: skip
     """Admit a request in the row that its server chose, behind the tree's path to `node`.
 
     The lock that the server took when it did not know the row yet becomes the request's own (R144): its window is
@@ -69,7 +70,7 @@ def seat(
         if receipt.node != node:
             raise Refusal(f"{rid!r} starts at node {node} and locks node {receipt.node} (R137)")
     request = RequestId(state.next_request * (rows.mask + 1) + row)
-    yield Admitted(request, rid, TokenCount(prompt), prefix, node, namespace, _ADMIT)
+    yield Admitted(request, rid, TokenCount(prompt), prefix, node, namespace, _ADMIT, priority)
     if end.parent is not None:
         yield from lock_path(state, end, request, _ADMIT)
         yield from released(state, receipt, UNBOUND, _ADMIT)

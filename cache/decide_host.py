@@ -49,7 +49,7 @@ def write_through(state: State, node: NodeId) -> Decision[list[Copy]]:
     path = list(_path_up(_node(state, node)))
     begun: list[Copy] = []
     for each in reversed(path):
-        if each.hits < state.hits_counted or not each.full:
+        if each.hits < state.config.host_threshold or not each.full:
             break
         if not each.host:
             if not (yield from make_room(state, each.pages)):

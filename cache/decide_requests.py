@@ -33,8 +33,9 @@ class Admission(NamedTuple):
 
 
 def admit(
-    state: State, rid: str, key: bytes, prompt: int, namespace: bytes = b"", *, force_miss: bool = False
-) -> Decision[Admission]:
+    state: State, rid: str, key: bytes, prompt: int, namespace: bytes = b"", *, force_miss: bool = False,
+    priority: int = 0,
+) -> Decision[Admission]:  # fmt: skip
     """Match, take a row, lock the path. At least one prompt token is left to compute, so `key` is cut (E9)."""
     rows = state.rows
     if rid in state.rids:
@@ -53,7 +54,7 @@ def admit(
     hit = yield from rules_of(state).match(
         state, usable, namespace, rid=rid, request=request, force_miss=force_miss, why=_ADMIT
     )
-    yield Admitted(request, rid, TokenCount(prompt), hit.tokens, hit.node, namespace, _ADMIT)
+    yield Admitted(request, rid, TokenCount(prompt), hit.tokens, hit.node, namespace, _ADMIT, priority)
     if hit.node != ROOT:
         yield from lock_path(state, state.nodes[hit.node], request, _ADMIT)
     return Admission(request, request & rows.mask, hit)

@@ -89,7 +89,7 @@ def _request_value(state: State, request: Request) -> int:
     fields = (
         row, request.prompt, request.prefix, request.node, int(rows.length[row]), int(rows.cursor[row]),
         int(rows.protected[row]), receipt.node if receipt else -1, receipt.boundary if receipt else -1,
-        hash_of(request.rid),
+        hash_of(request.rid), request.priority,
     )  # fmt: skip
     return mix(request.id) * sum(mix(place + 100) * value for place, value in enumerate(fields))
 

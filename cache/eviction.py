@@ -8,6 +8,7 @@ it is the one thing that a decider may do to a state. Rule: no tree is scanned, 
 from heapq import heappop, heapreplace
 
 from radixledger.cache.spare import spare_pages
+from radixledger.cache.standing import age
 from radixledger.cache.state import (
     IN_HOST_ORDER,
     IN_LEAF_ORDER,
@@ -32,8 +33,8 @@ def oldest_leaf(state: State) -> Node | None:
         ):
             heappop(order)
             node.queued &= ~IN_LEAF_ORDER
-        elif node.tick != tick:
-            heapreplace(order, (node.tick, node.id, node))
+        elif (now := age(state, node) if state.graded else node.tick) != tick:
+            heapreplace(order, (now, node.id, node))
         else:
             return node
     return None

@@ -9,6 +9,7 @@ import numpy as np
 from radixledger.cache import window
 from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
 from radixledger.cache.spare import answer, ask, asks, withdraw
+from radixledger.cache.standing import esteem, priority_of
 from radixledger.cache.state import Node, Request, Running, State, rows_at
 from radixledger.cache.tree import place_sum, touch
 from radixledger.journal.accounts import FREE, request_account
@@ -54,11 +55,15 @@ def admitted(state: State, event: Admitted) -> None:
     _write_row(state, row, 0, path_pages(node))
     _move_cursor(state, row, event.prefix)
     _show_window(state, row, node.end)
-    request = Request(event.request, event.rid, row, event.prompt, event.prefix, event.node, event.namespace)
+    request = Request(
+        event.request, event.rid, row, event.prompt, event.prefix, event.node, event.namespace, event.priority
+    )  # fmt: skip
     state.requests[event.request] = request
     state.rids[event.rid] = event.request
     state.next_request = max(state.next_request, event.request // (rows.mask + 1) + 1)
     ask(state, asks(state, request))
+    if state.graded:
+        esteem(state, node, priority_of(state, event.request))
 
 
 def extended(state: State, event: Extended) -> None:
@@ -143,6 +148,8 @@ def repointed(state: State, event: Repointed) -> None:
     _move_cursor(state, row, max(int(rows.cursor[row]), event.protected))
     _show_window(state, row, node.end)
     touch(state, node)
+    if state.graded:
+        esteem(state, node, priority_of(state, event.request))
 
 
 def ended(state: State, event: Finished | Retracted | Aborted) -> None:
@@ -164,6 +171,8 @@ def ended(state: State, event: Finished | Retracted | Aborted) -> None:
     if isinstance(event, Finished):
         node = state.nodes[event.node]
         touch(state, node)
+        if state.config.eviction == "priority":
+            esteem(state, node, request.priority)
         if asked is not None and not node.children:
             answer(state, node, asked)
             return

@@ -6,6 +6,7 @@ Part of `evolve`, with its rule: total, and what does not add up is noted.
 from radixledger.cache import locks
 from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
 from radixledger.cache.spare import offer_above
+from radixledger.cache.standing import priority_of
 from radixledger.cache.state import Node, State
 from radixledger.cache.tree import (
     count_hit,
@@ -46,6 +47,8 @@ def transferred(state: State, event: Transferred) -> None:
         note(state, "a_live_leaf_is_mapped_to_its_window", f"node {event.node}", 0, event.full)
     node = Node(event.node, parent, event.key, event.full, event.swa, event.namespace)
     node.hits = int(state.hits_counted > 0)
+    if state.graded:
+        node.priority = priority_of(state, event.request)
     graft(state, node)
 
 

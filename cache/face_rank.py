@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from radixledger.cache import decide_faces
-from radixledger.cache.arguments import text
+from radixledger.cache.arguments import number, text
 from radixledger.cache.decide_faces import Written
 from radixledger.cache.keys import namespace
 from radixledger.cache.prefix_cache import ComponentType, DecLockRefParams, Req, Slots
@@ -48,9 +48,9 @@ class FaceRank(RankCache):
         It starts behind `last_node`, whose lock it makes its own: `cache_lock_params` is the request's receipt
         from now on. Raises Refusal if the request and the tree do not agree.
         """
-        number = self.number_of(req)
-        if number is not None:
-            return number
+        seated = self.number_of(req)
+        if seated is not None:
+            return seated
         row = req.req_pool_idx
         if row is None:
             raise Refusal(f"request {req.rid!r} has no row: ReqToTokenPool.alloc hands them out")
@@ -62,12 +62,15 @@ class FaceRank(RankCache):
         self._check_protected(req, node)
         prompt = len(req.origin_input_ids) + len(req.output_ids)
         name = namespace(extra_key=req.extra_key)
-        number = self._run(
-            decide_faces.seat(self.state, text(req.rid, "rid"), row, prompt, node, name, _receipt(req, node))
-        )
+        seated = self._run(
+            decide_faces.seat(
+                self.state, text(req.rid, "rid"), row, prompt, node, name, _receipt(req, node),
+                number(getattr(req, "priority", None) or 0, "priority"),
+            )
+        )  # fmt: skip
         req.swa_evicted_seqlen = int(self.state.rows.cursor[row])
-        self.hand_receipt(req, number)
-        return number
+        self.hand_receipt(req, seated)
+        return seated
 
     def _check_protected(self, req: Req, node: NodeId) -> None:
         found = self.state.nodes.get(node)

@@ -78,6 +78,7 @@ class NodeImage(Struct, frozen=True, array_like=True):
     backup: TransferId = NO_TRANSFER
     hits: int = 0
     answers: NodeId = ROOT
+    priority: int = 0
 
 
 class TransferImage(Struct, frozen=True, array_like=True):
@@ -106,6 +107,7 @@ class RequestImage(Struct, frozen=True, array_like=True):
     protected: int
     full: Pages
     swa: Pages
+    priority: int = 0
 
 
 class StateImage(Struct, frozen=True, array_like=True):
@@ -202,6 +204,7 @@ def _node_images(state: State, redactor: Redactor | None) -> list[NodeImage]:
             backup=node.backup,
             hits=node.hits,
             answers=node.answers,
+            priority=node.priority,
         )
         for node in nodes
     ]
@@ -224,6 +227,7 @@ def _request_image(state: State, request: Request, redactor: Redactor | None) ->
         protected=int(rows.protected[row]),
         full=Pages(rows.full_table[row, :held].tobytes()),
         swa=Pages(rows.swa_table[row, :held].tobytes()),
+        priority=request.priority,
     )
 
 
@@ -333,7 +337,7 @@ def _fill_tree(state: State, found: list[NodeImage]) -> None:
 def _fill_node(node: Node, found: NodeImage) -> None:
     node.anchors, node.swa_locks, node.boundary = found.anchors, found.swa_locks, found.boundary
     node.tick, node.swa_tick, node.answers = found.tick, found.swa_tick, found.answers
-    node.backup, node.hits = found.backup, found.hits
+    node.backup, node.hits, node.priority = found.backup, found.hits, found.priority
 
 
 def _hang(state: State, node: Node) -> None:
@@ -384,7 +388,9 @@ def _fill_row(state: State, found: RequestImage) -> None:
     rows.full_table[row, :held] = np.frombuffer(found.full, "<i4")
     rows.swa_table[row, :held] = np.frombuffer(found.swa, "<i4")
     rows.content[row] = place_sum(0, found.full) if held else 0
-    request = Request(found.id, found.rid, row, found.prompt, found.prefix, found.node, found.namespace)
+    request = Request(
+        found.id, found.rid, row, found.prompt, found.prefix, found.node, found.namespace, found.priority
+    )  # fmt: skip
     request.receipt = found.receipt
     state.requests[found.id] = request
     state.rids[found.rid] = found.id

@@ -34,9 +34,9 @@ def a_copy_is_made_when_it_is_due(state: State, event: BackupBegun) -> Iterator[
     node = state.nodes[event.node]
     if event.cause == _THROUGH:
         parent = node.parent
-        if node.hits < state.hits_counted:
-            text = f"node {node.id} was used {node.hits} times, copies are due from {state.hits_counted} on"
-            yield Breach(text, Pool.FULL, node.full, state.hits_counted, node.hits)
+        if node.hits < state.config.host_threshold:
+            text = f"node {node.id} was used {node.hits} times, copies are due from {state.config.host_threshold} on"
+            yield Breach(text, Pool.FULL, node.full, state.config.host_threshold, node.hits)
         if parent is not None and parent.parent is not None and not parent.host:
             yield Breach(f"node {node.id} is copied before its parent {parent.id}", Pool.FULL, node.full)
     elif event.cause == _BACK:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from radixledger.cache.law import Breach, law
+from radixledger.cache.standing import age
 from radixledger.cache.state import IN_HOST_ORDER, IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, Receipt, State
 from radixledger.cache.tree import child_key, is_unread
 from radixledger.journal.units import ROOT, BoundaryId
@@ -226,7 +227,7 @@ def every_victim_is_in_its_order(state: State) -> Iterator[Breach]:
         window = bool(node.swa) and not node.swa_locks
         copy = bool(node.host) and not (node.full or node.backup or node.children or node.holds)
         for flag, candidate, tick, order in (
-            (IN_LEAF_ORDER, leaf, node.tick, waiting[0]),
+            (IN_LEAF_ORDER, leaf, age(state, node), waiting[0]),
             (IN_WINDOW_ORDER, window, node.swa_tick, waiting[1]),
             (IN_HOST_ORDER, copy, node.tick, waiting[2]),
         ):

@@ -107,13 +107,14 @@ class RankCache(HostCommands):
     # -- requests --------------------------------------------------------------------------------------------
 
     def admit(
-        self, rid: str, key: bytes, prompt: int, namespace: bytes = b"", *, force_miss: bool = False
-    ) -> Admission:
-        """Match a prompt, take a row, lock its prefix."""
+        self, rid: str, key: bytes, prompt: int, namespace: bytes = b"", *, force_miss: bool = False,
+        priority: int = 0,
+    ) -> Admission:  # fmt: skip
+        """Match a prompt, take a row, lock its prefix; `priority` counts where victims are chosen by it."""
         return self._run(
             decide_requests.admit(
                 self.state, text(rid, "rid"), key_given(self.state, key), number(prompt, "prompt"),
-                name_space(namespace), force_miss=force_miss,
+                name_space(namespace), force_miss=force_miss, priority=number(priority, "priority"),
             )
         )  # fmt: skip
 

@@ -36,6 +36,9 @@ from radixledger.journal.units import (
 if TYPE_CHECKING:
     from radixledger.cache.components import Component
 
+PROTECTED_USES = 3
+"""Uses after which a path is protected under `slru`: it came, and was hit twice."""
+
 IN_LEAF_ORDER = 1
 IN_WINDOW_ORDER = 2
 IN_SPARE_ORDER = 4
@@ -56,12 +59,12 @@ class Node:
     anchors: receipts on this very node. holds: anchors, and children that are held; FULL is locked while > 0.
     swa_locks: receipts whose window segment runs through here. tick, swa_tick: recency, larger is younger.
     asked: prompts that end here and whose answers nobody has taken up yet. answers: the node at which the prompt
-    ends whose answer this leaf ends, the root for none (`spare`). standing: what FULL pressure asks before recency
-    (`standing`).
+    ends whose answer this leaf ends, the root for none (`spare`). priority: the highest of those who used the path,
+    where priorities count (`standing`).
     """
 
     __slots__ = ("anchors", "answers", "asked", "backup", "boundary", "children", "content", "demoted", "end", "full",
-                 "hits", "holds", "host", "id", "key", "namespace", "pages", "parent", "queued", "standing", "swa",
+                 "hits", "holds", "host", "id", "key", "namespace", "pages", "parent", "priority", "queued", "swa",
                  "swa_locks", "swa_tick", "tick", "weight")  # fmt: skip
 
     def __init__(
@@ -90,7 +93,7 @@ class Node:
         self.hits = 0
         self.asked = 0
         self.answers: NodeId = ROOT
-        self.standing = 0
+        self.priority = 0
         self.content = 0
         self.weight = node_weight(id)
 
@@ -107,11 +110,12 @@ class Receipt(NamedTuple):
 class Request:
     """A live request: what does not change with every token. Lengths stand in its row."""
 
-    __slots__ = ("id", "namespace", "node", "prefix", "prompt", "receipt", "rid", "row")
+    __slots__ = ("id", "namespace", "node", "prefix", "priority", "prompt", "receipt", "rid", "row")
 
     def __init__(
-        self, id: RequestId, rid: str, row: int, prompt: int, prefix: int, node: NodeId, namespace: bytes
-    ) -> None:
+        self, id: RequestId, rid: str, row: int, prompt: int, prefix: int, node: NodeId, namespace: bytes,
+        priority: int = 0,
+    ) -> None:  # fmt: skip
         self.id = id
         self.rid = rid
         self.row = row
@@ -119,6 +123,7 @@ class Request:
         self.prefix = prefix
         self.node = node
         self.namespace = namespace
+        self.priority = priority
         self.receipt: Receipt | None = None
 
 
@@ -243,6 +248,8 @@ class State:
         self.rids: dict[str, RequestId] = {}
         self.leaf_order: Order = []
         self.window_order: Order = []
+        self.graded = config.eviction != "lru"
+        """Whether FULL pressure asks something before recency (`standing`)."""
         self.spare_order: Order | None = [] if config.swa_victims == "use" else None
         """Nodes with window pages that no boundary can need; None where victims are chosen by recency alone."""
         self.clock = 0
@@ -270,8 +277,10 @@ class State:
         self.host_order: Order = []
         self.transfers: dict[int, Transfer] = {}
         self.next_transfer = 1
-        self.hits_counted: int = config.host_threshold if through else 0
-        """Up to how many uses of a node are counted."""
+        self.hits_counted: int = max(
+            config.host_threshold if through else 0, PROTECTED_USES if config.eviction == "slru" else 0
+        )
+        """Up to how many uses of a node are counted: as many as anybody asks for."""
         self.host_bare = 0
         """HOST pages of FULL tombstones: copies that landed and stand alone."""
         self.host_protected = 0

@@ -11,6 +11,7 @@ import numpy as np
 
 from radixledger.cache.ledger import FEW
 from radixledger.cache.spare import bequeath, offer_above, offer_spare, take_up, will
+from radixledger.cache.standing import age, esteem
 from radixledger.cache.state import IN_HOST_ORDER, IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, State
 from radixledger.cache.weights import (
     ANCHORS,
@@ -26,7 +27,7 @@ from radixledger.cache.weights import (
     PAGES,
     PARENT,
     PLACE_LANE,
-    STANDING,
+    PRIORITY,
     SWA_TICK,
     TICK,
     lane,
@@ -63,7 +64,7 @@ def node_value(node: Node) -> int:
         + BACKUP * node.backup
         + ASKED * node.asked
         + ANSWERS * node.answers
-        + STANDING * node.standing
+        + PRIORITY * node.priority
         + node.content
     )
 
@@ -131,7 +132,7 @@ def offer_leaf(state: State, node: Node) -> None:
             heappush(state.host_order, (node.tick, node.id, node))
     elif not node.queued & IN_LEAF_ORDER and not (node.backup and is_unread(state, node)):
         node.queued |= IN_LEAF_ORDER
-        heappush(state.leaf_order, (node.tick, node.id, node))
+        heappush(state.leaf_order, (age(state, node) if state.graded else node.tick, node.id, node))
 
 
 def offer_window(state: State, node: Node) -> None:
@@ -181,7 +182,7 @@ def cut(state: State, node: Node, upper: Node, boundary: BoundaryId) -> None:
     upper.holds = 1 if node.holds else 0
     upper.swa_locks = node.swa_locks
     upper.demoted = int(not node.full)
-    upper.hits, upper.backup = node.hits, node.backup
+    upper.hits, upper.backup, upper.priority = node.hits, node.backup, node.priority
     upper.boundary = boundary
     node.boundary = BoundaryId(0)
     upper.tick = node.tick
@@ -226,6 +227,8 @@ def inherit(state: State, parent: Node, node: Node) -> None:
     if parent.parent is not None and node.tick > parent.tick:
         state.tree_digest += parent.weight * (TICK * (node.tick - parent.tick))
         parent.tick = node.tick
+    if state.graded:
+        esteem(state, parent, node.priority)
 
 
 def count_hit(state: State, node: Node) -> None:

@@ -64,6 +64,6 @@ def node_weight(node: int) -> int:
     HOST,
     ASKED,
     ANSWERS,
-    STANDING,
+    PRIORITY,
 ) = (int(weight) for weight in lane(NODE_FIELDS_LANE, 15))
 """The digest's coefficients of a node's fields, beside the node's own weight."""

@@ -19,6 +19,8 @@ class Admitted(Event, frozen=True, array_like=True, gc=False, tag=2):
     node: NodeId
     namespace: bytes = b""
     cause: Cause = NO_CAUSE
+    priority: int = 0
+    """How much its path counts against others under the eviction policy `priority`."""
 
 
 class Finished(Event, frozen=True, array_like=True, gc=False, tag=3):

@@ -148,7 +148,7 @@ class CacheSide:
 class ChoosingTree(LegacyTree):
     """A tree that names its victim itself: the oldest; a cut leaves equals, and then the upper part goes first."""
 
-    def judge_victim(self, pages: Sequence[int], candidates: Mapping[Prefix, int]) -> Prefix:
+    def judge_victim(self, pages: Sequence[int], candidates: Mapping[Prefix, tuple[int, int]]) -> Prefix:
         return min(candidates, key=lambda end: (candidates[end], len(end)))
 
 

@@ -101,6 +101,10 @@ WINDOW_SETTINGS = {
         Shape(128, 200, 26, 18, formula="tight", victims="use"), ranks=2
     ),
     "page 256, window 100, by use, going on": Setting(Shape(256, 100, 24, 12, victims="use"), strict=False),
+    "page 4, window 6, slru": Setting(Shape(4, 6, 22, 20, eviction="slru")),
+    "page 1, window 4, priority, by use": Setting(
+        Shape(1, 4, 26, 22, row_pages=14, victims="use", eviction="priority")
+    ),
 }
 """W < P, W = P, W > P; W mod P neither 0 nor P - 1 in half of them (R274); pools of a few rows; keys of both modes."""
 
@@ -109,6 +113,8 @@ RADIX_SETTINGS = {
     "radix, page 16, going on": Setting(Shape(16, 0, 22, 0, route="radix"), strict=False),
     "radix, page 128, two ranks": Setting(Shape(128, 0, 22, 0, route="radix"), ranks=2),
     "radix, page 256": Setting(Shape(256, 0, 20, 0, route="radix")),
+    "radix, page 1, slru": Setting(Shape(1, 0, 26, 0, row_pages=14, route="radix", eviction="slru")),
+    "radix, page 16, priority": Setting(Shape(16, 0, 22, 0, route="radix", eviction="priority")),
     "radix, page 4, pairs": Setting(Shape(4, 0, 22, 0, route="radix", ahead=1)),
 }
 """One pool and one tree: models without a window."""
@@ -174,6 +180,7 @@ def opened(shape: Shape, rank: int = 0, ranks: int = 1) -> Opened:
         shape.leaf,
         "bigram" if shape.ahead else "raw",
         shape.victims,
+        shape.eviction,
         free_out_of_window=shape.frees,
     )
     return Opened(

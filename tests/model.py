@@ -39,6 +39,7 @@ class Guest:
     length: int
     cursor: int
     protected: int
+    priority: int = 0
     shown: list[int] = field(default_factory=list)
     """The SWA pages that its row shows for positions below `protected`."""
 

@@ -160,4 +160,4 @@ class LegacyModel(FacesModel):
                 and not tree.holders(parent)
             )
             if orphan:
-                end = tree.judge_victim(chosen.pop(0) if chosen else (), {parent: 0})
+                end = tree.judge_victim(chosen.pop(0) if chosen else (), {parent: (0, 0)})

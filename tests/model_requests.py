@@ -22,6 +22,8 @@ class RankModel(Model):
         hit = 0 if force_miss else self.tree.hit(path)
         self.tree.cut(path[: hit + 1])
         self.tree.touch(path[: hit + 1])
+        for at in range(hit):
+            self.tree.places[path[: at + 2]].hits += 1
         return hit, self.tree.depth(path)
 
     def judge_admission(self, rid: str, prompt: int) -> None:
@@ -35,8 +37,9 @@ class RankModel(Model):
         turn_if(["refused"] * (not rows_left or not fits or twice) + ["never_fits"] * bool(fits and never))
 
     def admit(
-        self, request: int, rid: str, space: bytes, letters: Sequence[str], prompt: int, force_miss: bool
-    ) -> tuple[int, int]:
+        self, request: int, rid: str, space: bytes, letters: Sequence[str], prompt: int, force_miss: bool,
+        priority: int = 0,
+    ) -> tuple[int, int]:  # fmt: skip
         """At least one token of the prompt is left to compute."""
         self.judge_admission(rid, prompt)
         letters = letters[: (prompt - 1) // self.shape.page]
@@ -44,7 +47,8 @@ class RankModel(Model):
         path = (space, *letters[:hit])
         tokens = hit * self.shape.page
         row = [self.tree.places[path[: at + 2]].full for at in range(hit)]
-        guest = Guest(rid, prompt, path, self.tree.lock(path), row, tokens, tokens, tokens)
+        guest = Guest(rid, prompt, path, self.tree.lock(path), row, tokens, tokens, tokens, priority)
+        self.tree.used_by(path, priority, len(path))
         self.show_window(guest)
         self.guests[request] = guest
         self.tree.ask(request, path, prompt)
@@ -142,7 +146,8 @@ class RankModel(Model):
         self.judge_slice(
             letters, pages, kept, guest.cursor // self.shape.page, request_account(RequestId(request))
         )
-        end, _ = self.settle(path, pages, kept, guest.cursor // self.shape.page)
+        end, had = self.settle(path, pages, kept, guest.cursor // self.shape.page)
+        self.tree.used_by(end, guest.priority, had)
         return end
 
     def cache_unfinished(self, request: int, letters: Sequence[str]) -> int:

@@ -25,6 +25,7 @@ class Shape:
     formula: str = "rfc"
     leaf: str = "veto"
     victims: str = "lru"
+    eviction: str = "lru"
     route: str = "unified"
     ahead: int = 0
     """Tokens behind a page that its content says too: 1 where keys are pairs."""
@@ -67,6 +68,10 @@ class Place:
     ends: bool
     used: int
     window_used: int
+    hits: int = 0
+    """How many look-ups came as far as this page."""
+    priority: int = 0
+    """The highest of the requests that used it."""
 
 
 @dataclass(eq=False)
@@ -222,23 +227,33 @@ class Tree:
         """How many locks hold its SWA page."""
         return sum(lock.end[: len(prefix)] == prefix and lock.start < len(prefix) - 1 for lock in self.locks)
 
-    def idle_leaves(self) -> dict[Prefix, int]:
-        """Nodes that FULL pressure may remove, each with its stamp (R102)."""
+    def used_by(self, path: Prefix, priority: int, fresh: int) -> None:
+        """A request of this priority uses a path, of which it brought the pages from `fresh` on."""
+        for at in range(len(path) - 1):
+            place = self.places[path[: at + 2]]
+            place.priority = priority if at >= fresh else max(place.priority, priority)
+
+    def rank(self, end: Prefix) -> tuple[int, int]:
+        """Whose turn it is among the ends that FULL pressure may remove: the smallest first."""
+        place = self.places[end]
+        before = {"lru": 0, "slru": int(place.hits >= 2), "priority": place.priority}
+        return before[self.shape.eviction], place.used
+
+    def idle_leaves(self) -> dict[Prefix, tuple[int, int]]:
+        """Nodes that FULL pressure may remove, each with what it is judged by (R102)."""
         return {
-            end: self.places[end].used
-            for end in self.ends()
-            if not self.children(end) and not self.holders(end)
+            end: self.rank(end) for end in self.ends() if not self.children(end) and not self.holders(end)
         }
 
-    def idle_windows(self) -> dict[Prefix, int]:
-        """Nodes whose SWA pages may go, each with its stamp (R69)."""
+    def idle_windows(self) -> dict[Prefix, tuple[int, int]]:
+        """Nodes whose SWA pages may go, each with what it is judged by: its stamp (R69)."""
         return {
-            end: self.places[end].window_used
+            end: (0, self.places[end].window_used)
             for end in self.ends()
             if self.places[end].swa is not None and not self.window_holders(end)
         }
 
-    def judge_victim(self, pages: Sequence[int], candidates: Mapping[Prefix, int]) -> Prefix:
+    def judge_victim(self, pages: Sequence[int], candidates: Mapping[Prefix, tuple[int, int]]) -> Prefix:
         """The node that these FULL pages are; it must be a candidate, and none may be older."""
         found = [
             end

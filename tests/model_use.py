@@ -35,7 +35,9 @@ def for_nobody(tree: Tree, end: Prefix) -> int:
     return next((at for at, prefix in enumerate(span) if somebody_may_read(tree, prefix)), len(span))
 
 
-def judge_part(tree: Tree, pages: Sequence[int], candidates: Mapping[Prefix, int]) -> Prefix | None:
+def judge_part(
+    tree: Tree, pages: Sequence[int], candidates: Mapping[Prefix, tuple[int, int]]
+) -> Prefix | None:
     """The part of a node that these FULL pages are, cut off; None where every candidate is for somebody.
 
     It must be all that is for nobody in its node, and of such nodes none may be older.

@@ -66,18 +66,21 @@ def admit(player: Player, chance: Chance) -> None:
         rid = next(iter(player.sides.model.guests.values())).rid
     told = shape.page * chance.number(0, 2) if rarely(chance, 5) else max(prompt, 0)
     force_miss = rarely(chance, 8)
+    priority = one_of(chance, (0, 0, 1, -1, 5)) if shape.eviction == "priority" else 0
 
     def imagine(result: Admission | None) -> None:
         if result is None:
             sides.model.judge_admission(rid, prompt)
             return
         known = player.known(letters, told)
-        hit, full_hit = sides.model.admit(result.request, rid, space, known, prompt, force_miss)
+        hit, full_hit = sides.model.admit(result.request, rid, space, known, prompt, force_miss, priority)
         assert (result.hit.tokens, result.hit.full_tokens) == (hit * shape.page, full_hit * shape.page)
 
     admission = player.play(
-        f"admit {rid} {letters} prompt {prompt} told {told} in {space!r} force_miss {force_miss}",
-        lambda: sides.live.admit(rid, player.key(letters, told), prompt, space, force_miss=force_miss),
+        f"admit {rid} {letters} prompt {prompt} told {told} in {space!r} force_miss {force_miss} priority {priority}",
+        lambda: sides.live.admit(
+            rid, player.key(letters, told), prompt, space, force_miss=force_miss, priority=priority
+        ),
         imagine,
     )
     if admission is not None:

@@ -17,6 +17,7 @@ from radixledger.cache.face_rank import FaceRank
 from radixledger.cache.image import restore
 from radixledger.cache.invariants import broken_laws
 from radixledger.cache.refusals import Refusal
+from radixledger.cache.standing import age
 from radixledger.cache.state import Node, Receipt, State
 from radixledger.journal.accounts import FREE, PENDING, Kind
 from radixledger.journal.causes import label
@@ -119,7 +120,7 @@ def image(state: State) -> tuple[object, ...]:
     nodes = [
         (node.id, node.parent.id if node.parent else -1, node.key, node.full, node.swa, node.namespace, node.pages, node.end,
          node.anchors, node.holds, node.swa_locks, node.boundary, node.tick, node.swa_tick, node.content, node.weight,
-         node.asked, node.answers, node.standing,
+         node.asked, node.answers, node.priority,
          tuple((key, child.id) for key, child in (node.children or {}).items()))
         for node in state.nodes.values()
     ]  # fmt: skip
@@ -328,12 +329,12 @@ def agree_on_the_tree(state: State, model: RankModel, paths: dict[int, Prefix]) 
         assert answered == tree.answers.get(path), f"whose answer node {number} ends"
     live = [prefix for prefix, place in tree.places.items() if place.swa is not None]
     assert state.swa_protected == sum(tree.window_holders(prefix) > 0 for prefix in live)
-    for stamps, tick in ((tree.idle_leaves(), "tick"), (tree.idle_windows(), "swa_tick")):
-        order = sorted(
-            (getattr(state.nodes[number], tick), number) for number, path in paths.items() if path in stamps
-        )
-        ages = [stamps[paths[number]] for _, number in order]
-        assert ages == sorted(ages), f"order by {tick}"
+    leaves = {number: age(state, node) for number, node in state.nodes.items()}
+    windows = {number: node.swa_tick for number, node in state.nodes.items()}
+    for stamps, ages in ((tree.idle_leaves(), leaves), (tree.idle_windows(), windows)):
+        order = sorted((ages[number], number) for number, path in paths.items() if path in stamps)
+        imagined = [stamps[paths[number]] for _, number in order]
+        assert imagined == sorted(imagined), f"order of victims: {order}"
 
 
 def agree_on_requests(state: State, model: RankModel, paths: dict[int, Prefix]) -> None:
