@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from radixledger.cache.config import BadConfig, bounded
 from radixledger.cache.digest import book_sum, mapping_sum
+from radixledger.cache.image_layout import NodeImage, PoolImage, RequestImage, StateImage, TransferImage
 from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.spare import ask, asks
-from radixledger.cache.state import Node, Receipt, Request, Running, State, Transfer
+from radixledger.cache.state import Node, Request, State, Transfer
 from radixledger.cache.tree import (
     bare_pages,
     child_key,
@@ -30,18 +30,10 @@ from radixledger.cache.tree import (
 from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import Kind
 from radixledger.journal.codec import UNREADABLE
-from radixledger.journal.events import Opened
 from radixledger.journal.redact import HASH_BYTES, Redactor
 from radixledger.journal.units import (
-    NO_PAGES,
-    NO_TRANSFER,
     ROOT,
-    BoundaryId,
-    NodeId,
     Pages,
-    RequestId,
-    Seq,
-    TransferId,
 )
 
 IMAGE_VERSION = 1
@@ -49,91 +41,6 @@ IMAGE_VERSION = 1
 
 class BadImage(ValueError):
     """The bytes are no image of a state, or of one that a later version took."""
-
-
-class PoolImage(Struct, frozen=True, array_like=True):
-    """One pool: account and since, int64 [capacity + 1]; the two queues, packed pages in order."""
-
-    account: bytes
-    since: bytes
-    free: bytes
-    pending: bytes
-
-
-class NodeImage(Struct, frozen=True, array_like=True):
-    """A node; `parent` is its parent's place in the list of nodes, which has parents before children."""
-
-    id: NodeId
-    parent: int
-    key: bytes
-    full: Pages
-    swa: Pages
-    namespace: bytes
-    anchors: int
-    swa_locks: int
-    boundary: BoundaryId
-    tick: int
-    swa_tick: int
-    host: Pages = NO_PAGES
-    backup: TransferId = NO_TRANSFER
-    hits: int = 0
-    answers: NodeId = ROOT
-    priority: int = 0
-
-
-class TransferImage(Struct, frozen=True, array_like=True):
-    """A copy under way."""
-
-    id: TransferId
-    node: NodeId
-    pages: Pages
-    left: int
-    gathered: bool
-    receipt: Receipt | None
-
-
-class RequestImage(Struct, frozen=True, array_like=True):
-    """A live request with its row: FULL and SWA pages of positions [0, held)."""
-
-    id: RequestId
-    rid: str
-    prompt: int
-    prefix: int
-    node: NodeId
-    namespace: bytes
-    receipt: Receipt | None
-    length: int
-    cursor: int
-    protected: int
-    full: Pages
-    swa: Pages
-    priority: int = 0
-
-
-class StateImage(Struct, frozen=True, array_like=True):
-    """Everything that `evolve` may ever read."""
-
-    version: int
-    opened: Opened
-    seq: Seq
-    full: PoolImage
-    swa: PoolImage
-    mapping: bytes
-    nodes: list[NodeImage]
-    requests: list[RequestImage]
-    free_rows: list[int]
-    running: list[tuple[int, Running]]
-    clock: int
-    next_node: int
-    next_boundary: int
-    next_request: int
-    dangling: int
-    group_open: bool
-    closed: bool
-    totals: tuple[int, int, int, int]
-    host: PoolImage
-    transfers: list[TransferImage]
-    next_transfer: int
 
 
 # -- out -----------------------------------------------------------------------------------------------------
