@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from radixledger.cache.config import MAX_STATE_BYTES
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
-from radixledger.cache.image import BadImage, NodeImage, StateImage, image, restore
+from radixledger.cache.image import BadImage, image, restore
+from radixledger.cache.image_layout import NodeImage, StateImage
 from radixledger.cache.invariants import broken_laws
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import Node, State
