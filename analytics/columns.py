@@ -26,6 +26,7 @@ from radixledger.journal.events import (
     Digested,
     Event,
     Evicted,
+    Extended,
     Finished,
     Gap,
     Gathered,
@@ -190,7 +191,7 @@ def _copies(group: Group) -> Columns:
 def _node_cut(group: Group) -> Columns:
     """Two rows: the upper node gains what the lower one loses, and stands between it and its parent."""
     full, swa, host = group.lengths("full"), group.lengths("swa"), group.lengths("host")
-    node, upper = group.ints("node"), group.ints("upper")
+    node, upper, boundary = group.ints("node"), group.ints("upper"), group.ints("boundary")
     return {
         "at": np.concatenate([group.at, group.at]),
         "node": np.concatenate([node, upper]),
@@ -198,6 +199,7 @@ def _node_cut(group: Group) -> Columns:
         "full_delta": np.concatenate([-full, full]),
         "swa_delta": np.concatenate([-swa, swa]),
         "host_delta": np.concatenate([-host, host]),
+        "boundary": np.concatenate([boundary, boundary]),
     }
 
 
@@ -213,8 +215,26 @@ def _lock_changes(group: Group) -> Columns:
 
 
 def _reclaims(group: Group) -> Columns:
-    rows = _fields(ints=("start", "stop", "in_flight"))(group)
+    rows = _fields(ints=("start", "stop", "in_flight", "pre"))(group)
     return rows | {"pages": group.lengths("swa")}
+
+
+def _takings(group: Group) -> Columns:
+    """One row for each request that took pages: how many, and the tokens that it grew by."""
+    requests, grown = group.packed("requests", width=8), group.packed("grown")
+    takers, counts = group.packed("takers", width=8), group.packed("counts")
+    group.demand(requests.counts == grown.counts, "requests and grown differ in length")
+    group.demand(takers.counts == counts.counts, "takers and counts differ in length")
+    _, named = np.unique(np.concatenate([requests.values, takers.values]), return_inverse=True)
+    size, events = int(named.max()) + 1 if named.size else 1, np.arange(len(group.at))
+    grew = requests.spread(events) * size + named[: requests.values.size]
+    took = takers.spread(events) * size + named[requests.values.size :]
+    order = np.argsort(grew, kind="stable")
+    place = np.minimum(np.searchsorted(grew[order], took), max(0, grew.size - 1))
+    known = grew[order][place] == took if grew.size else np.zeros(took.size, np.bool_)
+    tokens = np.where(known, grown.values[order][place], 0) if grew.size else np.zeros(took.size, np.int64)
+    at = takers.spread(group.at)
+    return {"at": at, "request": takers.values, "grown": tokens, "pages": counts.values}
 
 
 def _repointings(group: Group) -> Columns:
@@ -269,13 +289,16 @@ _READERS: dict[str, tuple[_Reader, tuple[type[Event], ...]]] = {
     "admissions": (_fields(ints=("prompt", "prefix", "priority"), objects=("rid", "namespace")), (Admitted,)),
     "endings": (_fields(ints=("tokens", "cached")), (Finished, Retracted, Aborted)),
     "matches": (
-        _fields(ints=("asked", "full_hit", "hit", "stop", "host_hit"), objects=("rid", "namespace")),
+        _fields(
+            ints=("asked", "full_hit", "hit", "stop", "host_hit", "full_only"), objects=("rid", "namespace")
+        ),
         (Matched,),
     ),
     "node_changes": (_node_changes, (Split, BackupEnded, LoadEnded, *_SIGNS)),
     "copies": (_copies, (BackupBegun, Gathered, BackupEnded, LoadBegun, LoadEnded)),
     "lock_changes": (_lock_changes, (Locked, Unlocked)),
     "reclaims": (_reclaims, (Reclaimed,)),
+    "takings": (_takings, (Extended,)),
     "repointings": (_repointings, (Repointed,)),
     "step_changes": (_step_changes, (Stepped,)),
     "step_spans": (_step_spans, (Stepped,)),

@@ -5,7 +5,7 @@ blamed itself, not the state it left behind. Rule: what was wrong is told with t
 also where only the next event shows it (the last leaf of an insert).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import asdict
@@ -19,13 +19,17 @@ from radixledger.cache.law import Breach
 from radixledger.cache.state import Finding, Receipt, State
 from radixledger.cache.taken_ledger import take_ledger
 from radixledger.journal import events as e
-from radixledger.journal.accounts import Pool
+from radixledger.journal.accounts import Kind, Pool
+from radixledger.journal.causes import Operation
 from radixledger.journal.events import AnyEvent
-from radixledger.journal.units import UNBOUND, Seq
+from radixledger.journal.units import ROOT, UNBOUND, Seq
 
 LAST_LEAF = "an_insert_ends_in_a_live_leaf_of_one_window"
 CREDIT = "an_eviction_is_credited_what_it_freed"
 RELEASE = "a_receipt_is_released_by_its_holder"
+REPLACED = "a_replaced_receipt_is_given_back"
+HOLDS = "who_names_a_path_holds_it"
+ROW = "no_row_loses_its_page_to_a_free"
 
 
 @event_law
@@ -39,7 +43,11 @@ def a_recorded_ledger_is_the_states(state: State, event: e.LedgerTaken) -> Itera
 
 
 EVENT_LAWS: dict[type, tuple[EventLaw, ...]] = {
-    e.Allocated: (pages.an_allocation_takes_pages_in_pairs,),
+    e.Allocated: (
+        pages.an_allocation_takes_pages_in_pairs,
+        pages.nothing_is_handed_out_while_a_mapping_dangles,
+    ),
+    e.Remapped: (pages.a_mapping_moves_as_a_whole,),
     e.Freed: (pages.what_is_given_up_goes_where_the_group_says, pages.a_window_goes_with_its_mapping),
     e.GroupFlushed: (pages.a_flushed_group_gives_all_that_is_pending,),
     e.Matched: (
@@ -70,7 +78,10 @@ EVENT_LAWS: dict[type, tuple[EventLaw, ...]] = {
     e.Flushed: (tree.a_flush_finds_the_rank_idle, tree.a_flush_empties_the_tree),
     e.Locked: (tree.a_lock_covers_the_last_window,),
     e.Admitted: (requests.an_admission_begins_behind_a_live_window, requests.a_request_is_admitted_once),
-    e.Extended: (requests.pages_are_taken_as_tokens_need_them,),
+    e.Extended: (
+        requests.pages_are_taken_as_tokens_need_them,
+        pages.nothing_is_handed_out_while_a_mapping_dangles,
+    ),
     e.Reclaimed: (
         pages.what_is_given_up_goes_where_the_group_says,
         pages.a_window_goes_with_its_mapping,
@@ -100,22 +111,41 @@ EVENT_LAWS: dict[type, tuple[EventLaw, ...]] = {
 
 NAMES = tuple(
     dict.fromkeys(
-        [*(law.__name__ for laws in EVENT_LAWS.values() for law in laws), LAST_LEAF, CREDIT, RELEASE]
+        [
+            *(law.__name__ for laws in EVENT_LAWS.values() for law in laws),
+            LAST_LEAF,
+            CREDIT,
+            RELEASE,
+            REPLACED,
+            HOLDS,
+            ROW,
+        ]
     )
 )
 """What findings of events can be called."""
 
 _NONE: Sequence[Finding] = ()
 _NO_LAWS: tuple[EventLaw, ...] = ()
-_REMEMBERED = frozenset((e.Locked, e.Unlocked, e.Evicted))
 
 
 class EventLaws:
-    """Asks the laws of events, one event after the other; remembers what the next ones are judged by."""
+    """Asks the laws of events, one event after the other; remembers what a command still owes."""
 
     def __init__(self) -> None:
-        self._replaced: dict[int, Receipt] = {}
-        """Receipts that a request has still to give back, since it locked another path."""
+        self._replaced: dict[int, tuple[Receipt, Seq]] = {}
+        """Receipts that a request has still to give back, since it locked another path at that event."""
+        self._paths: dict[int, Seq] = {}
+        """Requests that have named a path, and where: its lock has to be theirs when the command ends."""
+        self._cut: dict[int, tuple[Seq, e.Freed]] = {}
+        """Live requests whose pages were freed by a call of the allocator: their row has to end before them."""
+        self._remember: dict[type, Callable[[State, Any], Sequence[Finding]]] = {
+            e.Freed: self._freed,
+            e.Bound: self._bound,
+            e.Admitted: self._named,
+            e.Repointed: self._named,
+            e.Locked: self._locked,
+            e.Unlocked: self._unlocked,
+        }
 
     def broken_by(self, state: State, command: Sequence[AnyEvent], at: int) -> Sequence[Finding]:
         """What `command[at]` breaks, asked before it changes `state`; the ones before it are folded already."""
@@ -127,15 +157,44 @@ class EventLaws:
             broken = law(state, event)
             if broken:
                 found = [*found, *broken]
-        if kind in _REMEMBERED:
-            found = [*found, *self._remembered(state, command, at)]
+        remember = self._remember.get(kind)
+        if remember is not None:
+            broken = remember(state, event)
+            if broken:
+                found = [*found, *broken]
+        if kind is e.Evicted:
+            found = [*found, *self._credit(state, command, at)]
         return found
 
     def at_the_end(self, state: State, command: Sequence[AnyEvent]) -> Sequence[Finding]:
         """What only the end of a command shows; its last event is folded already."""
+        found: list[Finding] = []
         if command and type(command[-1]) is e.Transferred:
-            return self._last_leaf(state, command[-1], None)
-        return _NONE
+            found += self._last_leaf(state, command[-1], None)
+        if self._paths:
+            for number, seq in self._paths.items():
+                request = state.requests.get(number)
+                if request is not None and request.node != (
+                    request.receipt.node if request.receipt else ROOT
+                ):
+                    text = (
+                        f"request {number} goes on from node {request.node}, its receipt is {request.receipt}"
+                    )
+                    found.append(Finding(seq, HOLDS, text))
+            self._paths.clear()
+        if self._replaced:
+            found += [
+                Finding(seq, REPLACED, f"request {number} still holds {receipt}")
+                for number, (receipt, seq) in self._replaced.items()
+            ]
+            self._replaced.clear()
+        if self._cut:
+            found += [
+                Finding(seq, ROW, f"request {number} goes on naming what was freed", Pool.FULL, freed.full)
+                for number, (seq, freed) in self._cut.items()
+            ]
+            self._cut.clear()
+        return found
 
     def _last_leaf(self, state: State, leaf: Any, event: AnyEvent | None) -> Sequence[Finding]:
         if isinstance(event, e.Transferred) and event.parent == leaf.node:
@@ -143,33 +202,51 @@ class EventLaws:
         wrong = tree.shape_of_the_last_leaf(state, leaf)
         return [Finding(state.seq, LAST_LEAF, wrong, Pool.FULL, leaf.full)] if wrong else _NONE
 
-    def _remembered(self, state: State, command: Sequence[AnyEvent], at: int) -> Iterator[Finding]:
-        """What an event is judged by other events for: those of its command, or the lock that it releases."""
+    def _credit(self, state: State, command: Sequence[AnyEvent], at: int) -> Iterator[Finding]:
         event = command[at]
-        if isinstance(event, e.Locked):
-            request = state.requests.get(event.request)
-            if request is not None and request.receipt is not None:
-                self._replaced[event.request] = request.receipt
-        elif isinstance(event, e.Unlocked):
-            if not self._is_held(state, event):
-                text = (
-                    f"node {event.node}, boundary {event.boundary} is no receipt of request {event.request}"
-                )
-                yield Finding(Seq(state.seq + 1), RELEASE, text)
-        elif isinstance(event, e.Evicted):
-            for breach in tree.credited(event, command[max(0, at - event.events) : at]):
-                yield Finding(Seq(state.seq + 1), CREDIT, *breach)
+        assert isinstance(event, e.Evicted)
+        for breach in tree.credited(event, command[max(0, at - event.events) : at]):
+            yield Finding(Seq(state.seq + 1), CREDIT, *breach)
 
-    def _is_held(self, state: State, event: e.Unlocked) -> bool:
-        """Whether exactly what a lock held is given back, by whom it was handed to (R113, R120, B9)."""
+    def _freed(self, state: State, event: e.Freed) -> Sequence[Finding]:
+        if (
+            event.cause >> 5 == Operation.FREE
+            and event.giver & 7 == Kind.REQUEST
+            and event.giver >> 3 in state.requests
+        ):
+            self._cut[event.giver >> 3] = Seq(state.seq + 1), event
+        return _NONE
+
+    def _bound(self, _: State, event: e.Bound) -> Sequence[Finding]:
+        self._cut.pop(event.request, None)
+        return _NONE
+
+    def _named(self, state: State, event: e.Admitted | e.Repointed) -> Sequence[Finding]:
+        self._paths[event.request] = Seq(state.seq + 1)
+        return _NONE
+
+    def _locked(self, state: State, event: e.Locked) -> Sequence[Finding]:
+        request = state.requests.get(event.request)
+        if request is not None and request.receipt is not None:
+            self._replaced[event.request] = request.receipt, Seq(state.seq + 1)
+        return _NONE
+
+    def _unlocked(self, state: State, event: e.Unlocked) -> Sequence[Finding]:
+        """Exactly what a lock held is given back, by whom it was handed to (R113, R120, B9)."""
         if event.request == UNBOUND:
             node = state.nodes.get(event.node)
             owned = [live.receipt for live in state.requests.values()]
             owned += [load.receipt for load in state.transfers.values()]
             receipts = [receipt.node for receipt in owned if receipt is not None]
-            return node is not None and node.anchors > receipts.count(event.node)
-        request = state.requests.get(event.request)
-        receipt = self._replaced.pop(event.request, None) or (
-            request.receipt if request is not None else None
-        )
-        return receipt is not None and receipt[:2] == (event.node, event.boundary)
+            lawful = node is not None and node.anchors > receipts.count(event.node)
+        else:
+            request = state.requests.get(event.request)
+            replaced = self._replaced.get(event.request)
+            held = [request.receipt if request is not None else None, replaced[0] if replaced else None]
+            lawful = (event.node, event.boundary) in [each[:2] for each in held if each is not None]
+            if replaced is not None and replaced[0][:2] == (event.node, event.boundary):
+                del self._replaced[event.request]
+        if lawful:
+            return _NONE
+        text = f"node {event.node}, boundary {event.boundary} is no receipt of request {event.request}"
+        return [Finding(Seq(state.seq + 1), RELEASE, text)]

@@ -14,10 +14,12 @@ from radixledger.journal.accounts import FREE, PENDING, Kind, Pool, describe
 from radixledger.journal.events import (
     Allocated,
     Demoted,
+    Extended,
     Freed,
     GroupFlushed,
     Healed,
     Reclaimed,
+    Remapped,
     Removed,
     Tombstoned,
 )
@@ -31,6 +33,26 @@ def an_allocation_takes_pages_in_pairs(state: State, event: Allocated) -> Iterat
     full, swa = len(event.full) >> 2, len(event.swa) >> 2
     if state.swa.capacity and full != swa:
         yield Breach(f"{full} FULL pages came with {swa} SWA pages", Pool.FULL, event.full, full, swa)
+
+
+@event_law
+def nothing_is_handed_out_while_a_mapping_dangles(
+    state: State, event: Allocated | Extended
+) -> Iterator[Breach]:
+    """Between `free_full` and the `free_swa` that must follow nobody gets pages (R54, A4)."""
+    if state.dangling and event.full:
+        yield Breach(f"{state.dangling} freed FULL pages are mapped still", Pool.FULL, event.full)
+
+
+@event_law
+def a_mapping_moves_as_a_whole(state: State, event: Remapped) -> Iterator[Breach]:
+    """Each SWA page leaves the FULL page that it was mapped from, for one that has none (R91)."""
+    pairs = len(event.source) == len(event.target) == len(event.swa)
+    if not pairs or state.mapping.swa_pages(event.source) != event.swa:
+        yield Breach("it is not what its source was mapped to", Pool.SWA, event.swa)
+    taken, _ = state.mapping.mapped(event.target)
+    if taken:
+        yield Breach(f"FULL page {pages_of(taken).tolist()[:8]} has an SWA page already", Pool.FULL, taken)
 
 
 @event_law

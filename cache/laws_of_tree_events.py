@@ -97,6 +97,11 @@ def shape_of_the_last_leaf(state: State, leaf: Transferred) -> str:
     if not leaf.swa:
         return f"node {leaf.node} was born a tombstone" if state.config.tombstone_leaf == "veto" else ""
     pages = len(leaf.full) >> 2
+    if (
+        leaf.cause >> 5 == Operation.UNFINISHED
+        and (run := live_run(state.nodes[leaf.node])) < state.tail_pages
+    ):
+        return f"{run} live pages end at node {leaf.node}, {state.tail_pages} are needed to go on (R259)"
     too_long = pages > state.tail_pages and not state.traits.live_ends
     return f"node {leaf.node} has {pages} pages, a window {state.tail_pages}" if too_long else ""
 

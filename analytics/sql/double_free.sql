@@ -18,7 +18,7 @@ WITH second AS (
     FROM pages
 )
 SELECT
-    run, rank, epoch, pool, page,
+    run, rank, epoch, second_seq AS seq, pool, page,
     max(seq) FILTER (handed_out AND seq < first_seq) AS alloc_seq,
     arg_max(to_holder, seq) FILTER (handed_out AND seq < first_seq) AS alloc_request,
     first_seq,

@@ -1,6 +1,6 @@
 -- Paths too short: a request's path in the tree, as it was inserted, ends with less live window than a match needs (J22).
 --
--- Asked at the new leaf an insert ends with, and at the node that a running request's row was repointed to: from
+-- Asked at the new leaf an insert ends with, at the node that a running request's row was repointed to, and where a match ended: from
 -- there upwards, `window_need` tokens or the whole way to the root must have SWA (R134, R258, A17). Paths over nodes
 -- from before the journal begins are not judged.
 -- kind: check
@@ -17,6 +17,11 @@ WITH RECURSIVE ends AS (
     SELECT run, rank, epoch, seq, node, request, 'Repointed'
     FROM repointings
     WHERE node <> 0
+    UNION ALL
+    SELECT run, rank, epoch, seq, node, request, 'Matched'
+    FROM matches
+    JOIN (SELECT run, rank, epoch FROM runs WHERE route = 'unified') AS unified USING (run, rank, epoch)
+    WHERE node <> 0 AND NOT full_only
 ), states AS MATERIALIZED (
     FROM node_states
 ), paths AS (

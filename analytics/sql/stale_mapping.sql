@@ -1,7 +1,7 @@
 -- Stale mappings: a page went back to the free pages while a mapping still led to it or from it (J22, B01, B05).
 --
 -- A FULL page may keep its mapping over a `free_full` until the `free_swa` that must follow it, but not until the
--- next allocation (A4). One row for each mapping: the first event that it should not have outlived.
+-- next allocation (A4). One row for each mapping; `seq` is the first event that it should not have outlived.
 -- kind: check
 WITH given_back AS (
     SELECT run, rank, epoch, pool, page, seq AS released_seq, event, cause, request
@@ -30,20 +30,22 @@ WITH given_back AS (
         AND spans.full_page = released.page AND spans.set_seq < released.released_seq
     WHERE released_seq < gone_seq
 ), full_kept AS (
-    SELECT full_gone.*, allocated_seq, closed
+    SELECT full_gone.*, allocated_seq, closed, last_seq AS closed_seq
     FROM full_gone
     JOIN runs USING (run, rank, epoch)
     ASOF LEFT JOIN allocated
         ON full_gone.run = allocated.run AND full_gone.rank = allocated.rank AND full_gone.epoch = allocated.epoch
         AND full_gone.released_seq < allocated.allocated_seq
 ), stale AS (
-    SELECT run, rank, epoch, pool, full_page, swa_page, set_seq, released_seq, cleared_seq, event, cause, request
+    SELECT run, rank, epoch, released_seq AS seq, pool, full_page, swa_page, set_seq, released_seq, cleared_seq, event, cause, request
     FROM swa_gone
     UNION ALL BY NAME
-    SELECT run, rank, epoch, pool, full_page, swa_page, set_seq, released_seq, cleared_seq, event, cause, request
+    SELECT
+        run, rank, epoch, coalesce(allocated_seq, closed_seq) AS seq,
+        pool, full_page, swa_page, set_seq, released_seq, cleared_seq, event, cause, request
     FROM full_kept
     WHERE coalesce(allocated_seq < gone_seq, closed AND cleared_seq IS NULL)
 )
 SELECT DISTINCT ON (run, rank, epoch, full_page, set_seq) *
 FROM stale
-ORDER BY run, rank, epoch, full_page, set_seq, released_seq, pool
+ORDER BY run, rank, epoch, full_page, set_seq, seq, pool

@@ -5,7 +5,6 @@ row that its check must give, and no other check may give any.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
 from radixledger.journal.accounts import PENDING
 from radixledger.journal.causes import Operation, cause
@@ -14,11 +13,11 @@ from radixledger.journal.events import (
     Closed,
     Evicted,
     Freed,
-    GroupFlushed,
     GroupOpened,
     Locked,
     Phase,
     Reclaimed,
+    Refused,
     Remapped,
     Removed,
     Stepped,
@@ -29,12 +28,14 @@ from radixledger.journal.events import (
 from radixledger.journal.units import BoundaryId, NodeId, RequestId, Seq, TokenCount
 
 from . import host_faults
+from .faults_of_turn import FAULTS_OF_TURN
 from .story import (
     COMPOSITE,
     EVICT,
     FULL_LEAF,
     RECLAIM,
-    SWA_INTERNAL,
+    SWA_LOCKED_LEAF,
+    Row,
     Story,
     admit,
     extend,
@@ -44,7 +45,6 @@ from .story import (
     request,
 )
 
-Row: TypeAlias = dict[str, Any]
 TWO, TWENTY, THIRTY = RequestId(2), RequestId(20), RequestId(30)
 """Request 2 is admitted; 20 and 30 are callers without a row."""
 ALLOC = cause(Operation.ALLOC)
@@ -93,7 +93,7 @@ def leak_at_end(story: Story) -> Row:
     story.tell(Closed(b""))
     return {
         "page": 5,
-        "seq": seq,
+        "held_since": seq,
         "holder_kind": "request",
         "holder": 20,
         "event": "Allocated",
@@ -116,7 +116,7 @@ def duplicate_mapping(story: Story) -> Row:
 
 
 def credit_differs_from_delta(story: Story) -> Row:
-    story.tell(Tombstoned(NodeId(1), pages(1, 2, 3, 4), pages(1, 2, 3, 4), cause=SWA_INTERNAL))
+    story.tell(Tombstoned(NodeId(1), pages(1, 2, 3, 4), pages(1, 2, 3, 4), cause=SWA_LOCKED_LEAF))
     seq = story.tell(Evicted(0, 5, 0, 5, 1, EVICT))
     return {"seq": seq, "gained_full": 0, "gained_swa": 5, "freed_full": 0, "freed_swa": 4}
 
@@ -153,10 +153,10 @@ def cross_rank_touch(story: Story) -> Row:
 
 
 def freed_under_a_step(story: Story) -> Row:
-    """Step 50 writes token 12 of request 2 and reads from token 5 on; the first reclaim keeps that, the second does not."""
+    """Step 50 writes token 20 of request 2 and reads from token 5 on; the first reclaim keeps that, the second does not."""
     admit(story, 2, "r2", 12)
     extend(story, 2, 12, [6, 7, 8], [6, 7, 8])
-    began = story.tell(Stepped(50, Phase.BEGAN, ids(2), pages(12), pages(13)))
+    began = story.tell(Stepped(50, Phase.BEGAN, ids(2), pages(20), pages(21)))
     story.tell(Reclaimed(TWO, TokenCount(0), TokenCount(4), pages(6), pages(6), cause=RECLAIM))
     seq = story.tell(Reclaimed(TWO, TokenCount(4), TokenCount(8), pages(7), pages(7), cause=RECLAIM))
     story.tell(Stepped(50, Phase.ENDED))
@@ -170,9 +170,7 @@ def freed_under_a_step(story: Story) -> Row:
 def missing_events(story: Story) -> Row:
     lost = story.tell(GroupOpened())
     story.frames.pop()
-    story.frames.append(
-        story.frames[-1]._replace(seq_first=Seq(lost + 2), events=[GroupFlushed(pages(), pages())])
-    )
+    story.frames.append(story.frames[-1]._replace(seq_first=Seq(lost + 2), events=[Refused("busy", "")]))
     return {"previous_seq": lost - 1, "seq": lost + 2, "lost": 2, "reason": "nobody says why"}
 
 
@@ -263,4 +261,4 @@ FAULTS: dict[str, Callable[[Story], Row]] = {
         ledger_identity, ledger_diagnostics, ledger_capacity_drift, ledger_after_flush, ledger_mapping_count,
         ledger_total_decreased, ledger_differs_from_events, *host_faults.FAULTS,
     )
-}  # fmt: skip
+} | FAULTS_OF_TURN  # fmt: skip

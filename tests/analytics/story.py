@@ -6,6 +6,7 @@ window is 8 tokens, each pool has 24 pages.
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -62,11 +63,15 @@ WINDOW = 8
 POOL = 24
 STEP_NS = 1_000_000
 
+Row: TypeAlias = dict[str, Any]
+"""A row of an answer, by column."""
+
 ADMIT, LOCK = cause(Operation.ADMIT), cause(Operation.LOCK)
 FINISH, UNFINISHED = cause(Operation.FINISH), cause(Operation.UNFINISHED)
 DUPLICATE, TAIL = cause(Operation.FINISH, Site.DUPLICATE), cause(Operation.FINISH, Site.TAIL)
 PREFILL, DECODE = cause(Operation.EXTEND, Site.PREFILL), cause(Operation.EXTEND, Site.DECODE)
 EVICT, SWA_INTERNAL = cause(Operation.EVICT), cause(Operation.EVICT, Site.SWA_INTERNAL)
+SWA_LOCKED_LEAF = cause(Operation.EVICT, Site.SWA_LOCKED_LEAF)
 FULL_LEAF, HEAL = cause(Operation.EVICT, Site.FULL_LEAF), cause(Operation.UNFINISHED, Site.HEAL)
 RECLAIM, RETRACT = cause(Operation.RECLAIM), cause(Operation.RETRACT, Site.TAIL)
 COMPOSITE = cause(Operation.FREE, Site.COMPOSITE)
@@ -97,6 +102,7 @@ class Story:
         self.frames: list[Frame] = []
         self.step = 0
         self.epoch = 0
+        self.lengths: dict[int, int] = {}
         self.open()
 
     @property
@@ -110,7 +116,7 @@ class Story:
         self.holder = {pool: {PageId(0): int(RESERVED)} for pool in Pool}
         self.mapped: dict[int, int] = {}
         self.totals: Counter[str] = Counter()
-        config = Config(PAGE, self.capacity, self.capacity, WINDOW)
+        config = Config(PAGE, self.capacity, self.capacity, 2 * WINDOW)
         labels = {"model": "tiny", "pair": "a"}
         self.tell(
             Opened(
@@ -199,6 +205,7 @@ def admit(
         Matched(rid, who, tokens(prompt), tokens(full_hit), tokens(hit), at, stop, cause=ADMIT),
         Admitted(who, rid, tokens(prompt), tokens(hit), at, cause=ADMIT),
     ]
+    story.lengths[number] = hit
     if node:
         events.append(Locked(at, BoundaryId(node), request=who, cause=ADMIT))
     story.tell(*events, step=story.step + 1)
@@ -212,7 +219,9 @@ def extend(story: Story, number: int, grown: int, full: Sequence[int], swa: Sequ
         Extended(who, pages(grown), takers, counts, pages(*full), pages(*swa), PREFILL),
         step=step,
     )
-    story.tell(Stepped(step, 0, who, pages(0), pages(grown)), Stepped(step, 1))
+    start = story.lengths[number]
+    story.lengths[number] += grown
+    story.tell(Stepped(step, 0, who, pages(start), pages(start + grown)), Stepped(step, 1))
 
 
 def insert(
@@ -318,14 +327,15 @@ def emptied(story: Story) -> None:
     """The last leaf goes to FULL pressure, the rest in a flush."""
     story.ledger("idle")
     story.tell(
-        Removed(NodeId(3), NodeId(2), pages(7), pages(7), cause=FULL_LEAF), Evicted(1, 0, 1, 1, 1, EVICT)
+        Removed(NodeId(1), NodeId(2), pages(3, 4), pages(3, 4), cause=FULL_LEAF),
+        Evicted(1, 0, 2, 2, 1, EVICT),
     )
     story.ledger("pre_flush")
     why = cause(Operation.FLUSH)
     story.tell(
         Removed(NodeId(5), NodeId(4), pages(12, 13), pages(9, 10), cause=why),
         Removed(NodeId(4), NodeId(2), pages(11), pages(8), cause=why),
-        Removed(NodeId(1), NodeId(2), pages(3, 4), pages(3, 4), cause=why),
+        Removed(NodeId(3), NodeId(2), pages(7), pages(7), cause=why),
         Removed(NodeId(2), NodeId(0), pages(1, 2), pages(1, 2), cause=why),
         Flushed(4, why),
     )

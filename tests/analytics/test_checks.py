@@ -25,13 +25,14 @@ from radixledger.journal.events import (
 from radixledger.journal.units import BoundaryId, NodeId, RequestId, TokenCount
 
 from .asked import answered, findings, loaded, only
-from .faults import ALLOC, FAULTS, Row
+from .faults import ALLOC, FAULTS
 from .story import (
     COMPOSITE,
     EVICT,
     FULL_LEAF,
-    SWA_INTERNAL,
+    SWA_LOCKED_LEAF,
     UNFINISHED,
+    Row,
     Story,
     admit,
     extend,
@@ -162,8 +163,9 @@ def test_a_group_that_is_flushed_twice_frees_twice() -> None:
     first = story.tell(GroupFlushed(pages(5), pages()))
     second = story.tell(GroupFlushed(pages(5), pages()))
     found = findings(story)
-    assert list(found) == ["double_free"]
+    assert list(found) == ["double_free", "group_not_kept"]
     assert only(found["double_free"], "first_seq", "second_seq", "giver_kind") == [(first, second, "pending")]
+    assert only(found["group_not_kept"], "fault", "seq") == [("ended without a group", second)]
 
 
 def test_a_page_of_the_tree_that_its_former_request_frees_is_a_foreign_free() -> None:
@@ -254,7 +256,7 @@ def test_a_full_page_that_is_mapped_twice_has_two_swa_pages() -> None:
 def test_an_eviction_is_credited_by_its_own_events_only() -> None:
     """R105: what an earlier eviction freed does not count for this one."""
     story = with_the_first_request()
-    story.tell(Tombstoned(NodeId(1), pages(1, 2, 3, 4), pages(1, 2, 3, 4), cause=SWA_INTERNAL))
+    story.tell(Tombstoned(NodeId(1), pages(1, 2, 3, 4), pages(1, 2, 3, 4), cause=SWA_LOCKED_LEAF))
     story.tell(Evicted(0, 4, 0, 4, 1, EVICT))
     assert findings(story) == {}
     seq = story.tell(Evicted(0, 4, 0, 4, 0, EVICT))
@@ -265,7 +267,7 @@ def test_a_lock_of_nobody_who_runs_must_be_given_back_before_the_end() -> None:
     """R113."""
     story = with_the_first_request()
     admit(story, 2, "r2", 20, hit=16, node=1)
-    seq = story.tell(Locked(NodeId(1), BoundaryId(0), request=TWENTY))
+    seq = story.tell(Locked(NodeId(1), BoundaryId(1), request=TWENTY))
     story.tell(Closed(b""))
     found = findings(story)
     assert list(found) == ["unbalanced_lock"]
@@ -282,7 +284,7 @@ def test_locks_of_one_node_balance_for_each_boundary() -> None:
 def test_a_row_is_repointed_to_a_path_that_a_match_can_use() -> None:
     """R134: the tombstone at the end of the path is no window."""
     story = with_the_first_request()
-    story.tell(Tombstoned(NodeId(1), pages(1, 2, 3, 4), pages(1, 2, 3, 4), cause=SWA_INTERNAL))
+    story.tell(Tombstoned(NodeId(1), pages(1, 2, 3, 4), pages(1, 2, 3, 4), cause=SWA_LOCKED_LEAF))
     seq = story.tell(Repointed(TWENTY, TokenCount(0), pages(), TokenCount(16), NodeId(1), UNFINISHED))
     found = findings(story)
     assert list(found) == ["path_shorter_than_window"]

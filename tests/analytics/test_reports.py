@@ -54,8 +54,8 @@ def test_evictions_are_told_by_cause(database: Database) -> None:
     """W08, W09."""
     rows = answered(database, "evictions_by_cause")
     assert only(rows, "cause", "event", "nodes", "full_pages", "swa_pages") == [
-        ("flush", "Removed", 4, 7, 7),
-        ("evict/full_leaf", "Removed", 1, 1, 1),
+        ("flush", "Removed", 4, 6, 6),
+        ("evict/full_leaf", "Removed", 1, 2, 2),
         ("evict/swa_internal", "Tombstoned", 1, 0, 2),
     ]
 
@@ -176,9 +176,9 @@ def test_nodes_have_one_row_each(database: Database) -> None:
         "SELECT node, parent, created_by, created_for, splits, tombstones, heals, removed_cause, full_pages, live"
         " FROM nodes ORDER BY node",
     ) == [
-        (1, 2, "Transferred", 1, 1, 0, 0, "flush", 0, False),
+        (1, 2, "Transferred", 1, 1, 0, 0, "evict/full_leaf", 0, False),
         (2, 0, "Split", None, 0, 1, 1, "flush", 0, False),
-        (3, 2, "Transferred", 3, 0, 0, 0, "evict/full_leaf", 0, False),
+        (3, 2, "Transferred", 3, 0, 0, 0, "flush", 0, False),
         (4, 2, "Transferred", 4, 0, 0, 0, "flush", 0, False),
         (5, 4, "Transferred", 4, 0, 0, 0, "flush", 0, False),
     ]

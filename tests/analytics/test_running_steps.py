@@ -110,7 +110,7 @@ TREE: dict[str, tuple[AnyEvent, int, list[tuple[object, ...]]]] = {
     ),
     "a window that nobody reads": (
         Tombstoned(NodeId(1), pages(1, 2, 3, 4), pages(1, 2, 3, 4), cause=SWA_INTERNAL),
-        24,
+        32,
         [],
     ),
     "the path itself": (

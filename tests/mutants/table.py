@@ -1,0 +1,14 @@
+"""Every seeded fault, by name: what others ask for."""
+
+from .of_ends import ENDS
+from .of_evictions import EVICTIONS
+from .of_ledgers import LEDGERS
+from .of_pages import PAGES
+from .of_requests import REQUESTS
+from .of_the_tree import TREE
+from .seeded import Mutant
+
+MUTANTS: dict[str, Mutant] = {
+    mutant.name: mutant for mutant in (*PAGES, *REQUESTS, *ENDS, *TREE, *EVICTIONS, *LEDGERS)
+}
+"""Wrong deciders, in the order of the pages that tell of them."""
