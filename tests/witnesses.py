@@ -19,6 +19,7 @@ from radixledger.cache.invariants import broken_laws
 from radixledger.cache.refusals import Refusal
 from radixledger.cache.standing import age
 from radixledger.cache.state import Node, Receipt, State
+from radixledger.cache.watch import Watched
 from radixledger.journal.accounts import FREE, PENDING, Kind
 from radixledger.journal.causes import label
 from radixledger.journal.codec import Encoder, decoder_for
@@ -191,7 +192,9 @@ class Witnesses:
 
     def __init__(self, opened: Opened, shape: Shape, *, strict: bool = True) -> None:
         self.tape = Tape(opened)
-        self.live = WatchedRank(opened, self.tape, strict=strict, digest_every=DIGEST_EVERY)
+        self.live = WatchedRank(
+            opened, self.tape, strict=strict, digest_every=DIGEST_EVERY, watched=Watched.EVENTS
+        )
         self.folded = begin(opened)
         self.model = MODELS.get(shape.route, FacesModel)(shape, strict)
         self.seen: Counter[str] = Counter()
