@@ -4,7 +4,7 @@
 BIN  := .venv/bin
 PATHS := journal cache replay analytics tools tests src
 
-.PHONY: help setup demo test gate-cpu format bench trace soak
+.PHONY: help setup demo test gate-cpu format bench trace soak mutants
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo 'make gate-cpu          the correctness gate: what tests/manifest.toml lists, with evidence in runs/'
 	@echo 'make bench             measure the bars of the design on this machine'
 	@echo 'make trace TRACE=FILE  drive a request trace (Mooncake format) through the cache and verify the journal'
+	@echo 'make mutants           run each test under the seeded fault that it has to notice'
 	@echo 'make soak              the long test campaigns (much longer than make test)'
 	@echo 'make format            let ruff format and fix what it can'
 	@echo 'make setup             only create or refresh .venv'
@@ -78,6 +79,9 @@ trace: setup
 	$(BIN)/radixledger drive "$(TRACE)" --journal "$$run" --enable-unified-radix-tree && \
 	echo "verify $$run" && \
 	$(BIN)/radixledger replay verify "$$run"
+
+mutants: setup
+	$(BIN)/python -m tests.mutants.kills
 
 soak: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile --durations 20 --hypothesis-profile nightly -m 'soak or not soak'

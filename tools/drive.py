@@ -18,6 +18,7 @@ from radixledger.cache.config import BadConfig
 from radixledger.cache.rank import RankCache
 from radixledger.cache.routing import RouteName
 from radixledger.cache.sizing import swa_pages_for
+from radixledger.cache.watch import Watched
 from radixledger.journal.errors import RunExists
 from radixledger.journal.events import Config
 from radixledger.journal.retention import Retention
@@ -213,11 +214,19 @@ def drive_rank(
     type=click.IntRange(min=1),
     help="Drop the oldest segments beyond this size, behind a snapshot.  [default: keep all]",
 )
+@click.option(
+    "--watch",
+    "watched",
+    type=click.Choice([level.value for level in Watched]),
+    default=Watched.BOOKS.value,
+    show_default=True,
+    help="Laws that are asked while it runs: of the books, of every event too, or of the whole state too.",
+)
 @json_flag
 def command(
     trace: Path, run: Path | None, asked: Asked, windows: str, page_size: int, window: int, full_pages: int, swa_pages: int | None,
     chunk: int, running: int, ranks: int, limit: int | None, policy: str, tokens: str, key_file: Path | None,
-    snapshot_every: int | None, keep_bytes: int | None, as_json: bool,
+    snapshot_every: int | None, keep_bytes: int | None, watched: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Send a request trace in the Mooncake format through the cache, without a model.
 
@@ -235,8 +244,9 @@ def command(
         key_mode=asked.key_mode, free_out_of_window=windows != "off",
     )  # fmt: skip
     recording = Recording(
-        run, Policy(policy), tokens, key_file, snapshot_every=snapshot_every, retention=Retention(keep_bytes)
-    )
+        run, Policy(policy), tokens, key_file, snapshot_every=snapshot_every, retention=Retention(keep_bytes),
+        watched=Watched(watched),
+    )  # fmt: skip
     schedule = Schedule(trace, limit, ranks, chunk, running, _checked_length(trace, limit))
     if windows == COMPARE:
         _compare(route, config, recording, schedule, as_json)

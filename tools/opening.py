@@ -15,6 +15,7 @@ from radixledger import __version__
 from radixledger.cache.config import BadConfig, checked, key_stride
 from radixledger.cache.rank import RankCache
 from radixledger.cache.routing import RouteName
+from radixledger.cache.watch import Watched
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import load_or_create_key, spelled_out
 from radixledger.journal.retention import Retention
@@ -27,7 +28,8 @@ C = TypeVar("C", bound=RankCache)
 class Recording(NamedTuple):
     """How a run is journaled. `run` None, or policy `off`: not at all.
 
-    snapshot_every: events between snapshots, None for none; without them retention drops nothing.
+    snapshot_every: events between snapshots, None for none; without them retention drops nothing. watched: how much of
+    the law is asked before an event is recorded.
     """
 
     run: Path | None
@@ -37,6 +39,7 @@ class Recording(NamedTuple):
     resume: bool = False
     snapshot_every: int | None = None
     retention: Retention = Retention()
+    watched: Watched = Watched.BOOKS
 
 
 class Revision(NamedTuple):
@@ -107,7 +110,7 @@ def open_rank(
         )
     )
     if recording.run is None or recording.policy is Policy.OFF:
-        return kind(opened)
+        return kind(opened, watched=recording.watched)
     key = load_or_create_key(recording.key_file) if recording.key_file is not None else None
     writer = JournalWriter.open(
         recording.run,
@@ -118,4 +121,10 @@ def open_rank(
         resume=recording.resume,
         retention=recording.retention,
     )
-    return kind(writer.opened, writer, seq=writer.last_seq, snapshot_every=recording.snapshot_every)
+    return kind(
+        writer.opened,
+        writer,
+        seq=writer.last_seq,
+        snapshot_every=recording.snapshot_every,
+        watched=recording.watched,
+    )

@@ -216,3 +216,19 @@ def test_a_run_needs_a_folder_with_a_name(capsys: pytest.CaptureFixture[str]) ->
 def test_the_key_of_a_run_never_lies_in_it_however_its_folder_is_spelled() -> None:
     """J6: `..` is no name to put the key beside."""
     assert default_key_path(Path("/runs/monday/inner/..")) == Path("/runs/monday.redaction.key")
+
+
+def test_a_drive_that_is_watched_tells_the_same(tmp_path: Path) -> None:
+    """J14: every law of every event and of the state is asked on the way, and nothing else changes."""
+    told = [
+        radixledger([*f"drive {SAMPLE} --unified --full-pages 900 --swa-pages 300 --limit 12 --tokens plain --watch {level}".split(),
+                     "--journal", str(tmp_path / level)])
+        for level in ("books", "state")
+    ]  # fmt: skip
+    assert told == [0, 0]
+    events = [
+        [event for frame in JournalReader(tmp_path / level, Rank(0)).frames() for event in frame.events]
+        for level in ("books", "state")
+    ]
+    assert events[0][1:] == events[1][1:]
+    assert len(events[0]) > 200
