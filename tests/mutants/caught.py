@@ -115,7 +115,11 @@ class Kept:
 def write(run: Path, mutant: Mutant) -> int | None:
     """Let the mutant write its journal with all laws off; the number of the event that was predicted to be wrong."""
     writer = JournalWriter.open(
-        run, opened(mutant.config, run.name), policy=Policy.OPERATION, clock=lambda: 0, sealing=Sealing.INLINE
+        run,
+        opened(mutant.config, run.name, mutant.route),
+        policy=Policy.OPERATION,
+        clock=lambda: 0,
+        sealing=Sealing.INLINE,
     )
     kept, probe = Kept(writer), Probe(mutant.wrong)
     cache = RankCache(writer.opened, kept, digest_every=1 << 30, seq=Seq(writer.last_seq))
@@ -136,7 +140,7 @@ def _serve(cache: RankCache, mutant: Mutant) -> None:
 
 def live(mutant: Mutant) -> Verdict | None:
     """Run the schedule on a rank that watches itself."""
-    cache = RankCache(opened(mutant.config), watched=Watched.STATE)
+    cache = RankCache(opened(mutant.config, route=mutant.route), watched=Watched.STATE)
     try:
         mutant.script(Desk(cache))
     except LawBroken as broken:

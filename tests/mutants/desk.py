@@ -13,10 +13,10 @@ SMALL = Config(4, 40, 40, 8, rows=8, context_pages=16)
 """Pages of 4 tokens, a window of two pages."""
 
 
-def opened(config: Config, run: str = "desk") -> Opened:
+def opened(config: Config, run: str = "desk", route: str = "unified") -> Opened:
     """A rank of this configuration, with a plain journal."""
     return Opened(
-        run=run, rank=Rank(0), ranks=1, epoch=0, route="unified", config=config,
+        run=run, rank=Rank(0), ranks=1, epoch=0, route=route, config=config,
         window_need=TokenCount(config.window_tokens), stride=4 * config.page_size, redaction="plain",
     )  # fmt: skip
 

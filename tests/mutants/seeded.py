@@ -57,6 +57,7 @@ class Mutant:
     bugs: tuple[str, ...] = ()
     config: Config = SMALL
     unseen: str = ""
+    route: str = "unified"
 
 
 def decides(*kinds: type, as_: Rewrite) -> Change:

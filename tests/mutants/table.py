@@ -3,12 +3,13 @@
 from .of_ends import ENDS
 from .of_evictions import EVICTIONS
 from .of_ledgers import LEDGERS
+from .of_other_routes import OTHER_ROUTES
 from .of_pages import PAGES
 from .of_requests import REQUESTS
 from .of_the_tree import TREE
 from .seeded import Mutant
 
 MUTANTS: dict[str, Mutant] = {
-    mutant.name: mutant for mutant in (*PAGES, *REQUESTS, *ENDS, *TREE, *EVICTIONS, *LEDGERS)
+    mutant.name: mutant for mutant in (*PAGES, *REQUESTS, *ENDS, *TREE, *EVICTIONS, *LEDGERS, *OTHER_ROUTES)
 }
 """Wrong deciders, in the order of the pages that tell of them."""

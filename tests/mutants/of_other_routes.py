@@ -1,0 +1,43 @@
+"""Seeded faults on the routes with fewer parts: a model without a window, and servers without a tree.
+
+They are faults of the unified route, planted where other rules hold: the same laws and checks have to name them.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from radixledger.journal.events import Config
+
+from .of_ends import ENDS
+from .of_evictions import EVICTIONS
+from .of_requests import REQUESTS
+from .of_the_tree import TREE
+from .seeded import Mutant
+
+NO_WINDOW = Config(4, 40, 0, 0, rows=8, context_pages=16)
+"""One pool, no window."""
+KNOWN = {mutant.name: mutant for mutant in (*REQUESTS, *ENDS, *TREE, *EVICTIONS)}
+
+
+def on(route: str, name: str, rows: tuple[str, ...], **changed: Any) -> Mutant:
+    """A fault of the unified route, planted on another one."""
+    mutant = KNOWN[name]
+    return replace(
+        mutant, name=f"{name}_on_{route}", route=route, rows=(*mutant.rows, *rows), bugs=(), **changed
+    )
+
+
+OTHER_ROUTES = (
+    on("radix", "duplicates_are_not_freed", ("R198",), config=NO_WINDOW),
+    on("radix", "a_finish_keeps_its_lock", ("R198",), config=NO_WINDOW),
+    on("radix", "an_abort_frees_what_the_tree_gave", ("R198",), config=NO_WINDOW),
+    on("radix", "a_protected_length_stays_behind", ("R198",), config=NO_WINDOW),
+    on("chunk", "an_end_keeps_its_tail", ("R198", "R199"), config=NO_WINDOW),
+    on("chunk", "an_end_frees_its_tail_twice", ("R198", "R199"), config=NO_WINDOW),
+    on("chunk", "a_growth_takes_a_page_too_many", ("R198", "R199"), config=NO_WINDOW),
+    on("swa_chunk", "the_published_frontier", ("R195", "R126")),
+    on("swa_chunk", "a_reclaim_moves_its_cursor_only", ("R195", "R126")),
+    on("swa_chunk", "a_reclaim_forgets_the_running_step", ("R195", "R151")),
+    on("swa_chunk", "an_end_keeps_its_tail", ("R195", "R199")),
+)
+"""By route."""
