@@ -3,16 +3,20 @@
 They are faults of the unified route, planted where other rules hold: the same laws and checks have to name them.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from radixledger.journal.events import Config
+from radixledger.cache.state import State
+from radixledger.journal.events import AnyEvent, Config, Freed, Transferred
+from radixledger.journal.units import ROOT, NodeId
 
 from .of_ends import ENDS
 from .of_evictions import EVICTIONS
-from .of_requests import REQUESTS
+from .of_requests import REQUESTS, is_tail
 from .of_the_tree import TREE
-from .seeded import Mutant
+from .schedules import with_a_tail
+from .seeded import Mutant, decides, where
 
 NO_WINDOW = Config(4, 40, 0, 0, rows=8, context_pages=16)
 """One pool, no window."""
@@ -27,7 +31,27 @@ def on(route: str, name: str, rows: tuple[str, ...], **changed: Any) -> Mutant:
     )
 
 
+def _into_a_tree(state: State, event: Freed) -> Iterator[AnyEvent]:
+    """The pages of an ended request become a leaf instead of free."""
+    key = bytes(state.stride * (len(event.full) // 4))
+    yield Transferred(
+        NodeId(state.next_node), ROOT, event.giver, key, event.full, event.swa, request=event.request
+    )
+
+
+GIVEN_TO_A_TREE = Mutant(
+    "an_end_gives_its_pages_to_a_tree_that_is_not_there",
+    "a request on a route without a tree is cached when it ends",
+    decides(Freed, as_=where(is_tail, _into_a_tree)),
+    with_a_tail,
+    "the first Transferred",
+    lambda _, event: isinstance(event, Transferred),
+    "a_leaf_grows_where_there_is_a_tree", "kept_without_a_tree", ("R195", "R150"),
+    config=NO_WINDOW, route="chunk",
+)  # fmt: skip
+
 OTHER_ROUTES = (
+    GIVEN_TO_A_TREE,
     on("radix", "duplicates_are_not_freed", ("R198",), config=NO_WINDOW),
     on("radix", "a_finish_keeps_its_lock", ("R198",), config=NO_WINDOW),
     on("radix", "an_abort_frees_what_the_tree_gave", ("R198",), config=NO_WINDOW),
