@@ -210,7 +210,8 @@ class EventLaws:
 
     def _freed(self, state: State, event: e.Freed) -> Sequence[Finding]:
         if (
-            event.cause >> 5 == Operation.FREE
+            (event.full or event.swa)
+            and event.cause >> 5 == Operation.FREE
             and event.giver & 7 == Kind.REQUEST
             and event.giver >> 3 in state.requests
         ):

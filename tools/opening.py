@@ -111,20 +111,19 @@ def open_rank(
     )
     if recording.run is None or recording.policy is Policy.OFF:
         return kind(opened, watched=recording.watched)
+    writer = _writer(recording.run, opened, recording, clock)
+    seq, snapshot_every = writer.last_seq, recording.snapshot_every
+    return kind(writer.opened, writer, seq=seq, snapshot_every=snapshot_every, watched=recording.watched)
+
+
+def _writer(run: Path, opened: Opened, recording: Recording, clock: Callable[[], int]) -> JournalWriter:
     key = load_or_create_key(recording.key_file) if recording.key_file is not None else None
-    writer = JournalWriter.open(
-        recording.run,
+    return JournalWriter.open(
+        run,
         opened,
         policy=recording.policy,
         key=key,
         clock=clock,
         resume=recording.resume,
         retention=recording.retention,
-    )
-    return kind(
-        writer.opened,
-        writer,
-        seq=writer.last_seq,
-        snapshot_every=recording.snapshot_every,
-        watched=recording.watched,
     )
