@@ -19,6 +19,7 @@ from radixledger.cache import (
     routes,
     traits,
     tree,
+    weights,
 )
 from radixledger.cache.refusals import LawBroken, RankPoisoned
 from radixledger.cache.state import Node, Request, State
@@ -62,7 +63,7 @@ def recency_stands_still_without_a_window(patch: pytest.MonkeyPatch) -> None:
         before = state.clock
         lawful(state, node)
         if not state.tail_pages:
-            state.tree_digest -= node.weight * tree.TICK * (node.tick - before)
+            state.tree_digest -= node.weight * weights.TICK * (node.tick - before)
             state.clock = node.tick = before
 
     lawful = tree.touch
@@ -83,7 +84,7 @@ def a_lock_without_a_window_marks_one(patch: pytest.MonkeyPatch) -> None:
         lawful(state, node, event)
         if not state.tail_pages:
             node.swa_locks += 1
-            state.tree_digest += node.weight * tree.LOCKS
+            state.tree_digest += node.weight * weights.LOCKS
 
     patch.setattr(locks, "lock", lock)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from radixledger.cache import evolve_pages, evolve_requests, evolve_tree, locks, tree
+from radixledger.cache import evolve_pages, evolve_requests, evolve_tree, locks, tree, weights
 from radixledger.cache.evolve import EVOLVE
 from radixledger.cache.state import Node, State
 from radixledger.journal.events import (
@@ -93,7 +93,7 @@ _cut, _touch = tree.cut, tree.touch
 def _cut_without_locks(state: State, node: Node, upper: Node, boundary: BoundaryId) -> None:
     _cut(state, node, upper, boundary)
     state.swa_protected -= upper.pages if upper.swa and upper.swa_locks else 0
-    state.tree_digest -= upper.weight * tree.LOCKS * upper.swa_locks
+    state.tree_digest -= upper.weight * weights.LOCKS * upper.swa_locks
     upper.swa_locks = 0
     tree.offer_window(state, upper)
 
@@ -102,7 +102,7 @@ def _cut_copies_the_mark(state: State, node: Node, upper: Node, boundary: Bounda
     mark = node.boundary
     _cut(state, node, upper, boundary)
     node.boundary = mark
-    state.tree_digest += node.weight * tree.BOUNDARY * mark
+    state.tree_digest += node.weight * weights.BOUNDARY * mark
 
 
 def _touch_all(state: State, node: Node) -> None:
@@ -139,7 +139,7 @@ def _untouched_end(_: Any, state: State, event: Finished) -> None:
     for node in state.nodes.values():
         was, window = known[node.id]
         state.tree_digest -= node.weight * (
-            tree.TICK * (node.tick - was) + tree.SWA_TICK * (node.swa_tick - window)
+            weights.TICK * (node.tick - was) + weights.SWA_TICK * (node.swa_tick - window)
         )
         node.tick, node.swa_tick = was, window
     state.clock = tick
@@ -158,7 +158,7 @@ def _anchor_alone(state: State, node: Node, event: Locked) -> None:
     _lock(state, node, event)
     for above in height(node)[1:]:
         above.swa_locks -= 1
-        state.tree_digest -= above.weight * tree.LOCKS
+        state.tree_digest -= above.weight * weights.LOCKS
         if event.boundary and above.boundary == event.boundary:
             return
 
@@ -168,7 +168,7 @@ _lock = locks.lock
 
 def _released_anchor_alone(state: State, node: Node, event: Unlocked) -> bool:
     known, node.anchors = node.anchors, node.anchors + 1
-    state.tree_digest += node.weight * tree.ANCHORS
+    state.tree_digest += node.weight * weights.ANCHORS
     balanced = _unlock(state, node, event)
     assert known == node.anchors
     return balanced
@@ -195,7 +195,7 @@ def _tombstone_with_window(lawful: Any, state: State, event: Tombstoned) -> None
     window = node.swa
     lawful(state, event)
     node.swa = window
-    state.tree_digest += node.weight * tree.LIVE
+    state.tree_digest += node.weight * weights.LIVE
 
 
 def _transferred_as_replaced(lawful: Any, state: State, event: Healed) -> None:
