@@ -12,7 +12,8 @@ import numpy as np
 
 from radixledger.analytics.batch import NONE, Array, Batch, Columns, Group, flatten
 from radixledger.analytics.page_rows import page_columns
-from radixledger.analytics.tables import ARRAYS, TABLES
+from radixledger.analytics.state_rows import state_copies, state_tracks
+from radixledger.analytics.tables import ARRAYS, EVICTED, TABLES
 from radixledger.journal.accounts import describe
 from radixledger.journal.events import (
     Aborted,
@@ -45,6 +46,8 @@ from radixledger.journal.events import (
     Retracted,
     Snapshotted,
     Split,
+    StateCopied,
+    StateTracked,
     Stepped,
     Tombstoned,
     Transferred,
@@ -302,10 +305,9 @@ _READERS: dict[str, tuple[_Reader, tuple[type[Event], ...]]] = {
     "repointings": (_repointings, (Repointed,)),
     "step_changes": (_step_changes, (Stepped,)),
     "step_spans": (_step_spans, (Stepped,)),
-    "evictions": (
-        _fields(ints=("asked_full", "asked_swa", "gained_full", "gained_swa", "events")),
-        (Evicted,),
-    ),
+    "evictions": (_fields(ints=EVICTED), (Evicted,)),
+    "state_copies": (state_copies, (StateCopied,)),
+    "state_tracks": (state_tracks, (StateTracked,)),
     "ledgers": (_ledgers, (LedgerTaken,)),
     "refusals": (_findings, (Refused,)),
     "violations": (_findings, (Violated,)),

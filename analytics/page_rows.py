@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from radixledger.analytics import host_rows
+from radixledger.analytics import host_rows, state_rows
 from radixledger.analytics.batch import Array, Batch, Columns, Group, Packed
 from radixledger.analytics.page_lots import (
     Account,
@@ -230,6 +230,7 @@ def _removed(group: Group) -> Rows:
     full, swa = group.packed("full"), group.packed("swa")
     yield from _both(group, full, swa, of_node(group.ints("node")), group.ints("to"))
     yield _cleared(group, Packed(full.values[full.spread(swa.counts > 0)], full.counts * (swa.counts > 0)))
+    yield from state_rows.removed(group)
 
 
 def _remapped(group: Group) -> Rows:
@@ -253,4 +254,5 @@ _READERS: dict[type[Event], Callable[[Group], Rows]] = {
     Removed: _removed,
     Remapped: _remapped,
     **host_rows.READERS,
+    **state_rows.READERS,
 }

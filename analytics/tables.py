@@ -16,7 +16,7 @@ from typing import NamedTuple
 from radixledger.analytics.batch import EVENT_TYPES, NONE, TAGS
 from radixledger.journal.accounts import Kind, Pool
 from radixledger.journal.causes import Operation, Site, label
-from radixledger.journal.events import LedgerTaken, Phase, Stop
+from radixledger.journal.events import Evicted, LedgerTaken, Phase, Stop
 
 
 class Column(NamedTuple):
@@ -76,6 +76,8 @@ _FINDING = (
     Column("since", "BIGINT", "since", "BIGINT", "nullif(since, 0)"),
     _CAUSE,
 )
+
+EVICTED = tuple(name for name in Evicted.__struct_fields__ if name != "cause")
 
 _LEDGER_TERMS = tuple(
     name for name in LedgerTaken.__struct_fields__ if name not in ("phase", "idle", "digest")
@@ -200,7 +202,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_numbers("requests", "tokens"),
     ),
     "step_spans": (*_KEY, *_numbers("number"), _REQUEST, *_numbers("start", "stop")),
-    "evictions": (*_KEY, *_numbers("asked_full", "asked_swa", "gained_full", "gained_swa", "events"), _CAUSE),
+    "evictions": (*_KEY, *_numbers(*EVICTED), _CAUSE),
+    "state_copies": (*_KEY, _REQUEST, _NODE, *_numbers("source", "target", sql="INTEGER"), _CAUSE),
+    "state_tracks": (*_KEY, _REQUEST, *_numbers("slot", "end_token", sql="INTEGER"), _CAUSE),
     "ledgers": (*_KEY, *_texts("phase"), _flag("idle"), *_numbers(*_LEDGER_TERMS)),
     "refusals": (*_KEY, *_texts("reason", "detail"), *_FINDING),
     "violations": (*_KEY, *_texts("law", "detail"), *_FINDING),
@@ -227,7 +231,9 @@ TITLES: dict[str, str] = {
     "step_changes": "Device steps that began or ended.",
     "step_spans": "For each request of a step that began: which tokens it writes, [start, stop).",
     "evictions": "What each eviction was asked for and what it reports as gained, in pages.",
-    "ledgers": "The accounts of a rank as checks read them, idle and busy, in tokens.",
+    "state_copies": "Requests that go on from a node's state, and the slots that it is copied from and to.",
+    "state_tracks": "States that requests keep on their way: which slot, after which token.",
+    "ledgers": "The accounts of a rank as checks read them, idle and busy, in tokens and state slots.",
     "refusals": "Commands that were turned down, and why.",
     "violations": "Laws that the writer saw broken.",
     "gaps": "Where events are missing, and how many.",

@@ -4,10 +4,14 @@ Rule: what a configuration has pages for is kept; combinations that nobody serve
 """
 
 from radixledger.cache.components import Component
+from radixledger.cache.recurrent_component import RecurrentComponent
 from radixledger.cache.window_component import WindowComponent
 from radixledger.journal.events import Config, Opened
 
-COMPONENTS: tuple[tuple[str, Component], ...] = (("swa_pages", WindowComponent()),)
+COMPONENTS: tuple[tuple[str, Component], ...] = (
+    ("swa_pages", WindowComponent()),
+    ("recurrent_slots", RecurrentComponent()),
+)
 """The field of a configuration that gives a component its pool, and the component, in the order in which they are asked."""
 
 

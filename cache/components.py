@@ -12,11 +12,15 @@ What is asked here is answered for a component that keeps nothing; a component o
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from radixledger.cache.decide_pages import destination
 from radixledger.cache.slices import Slice
 from radixledger.cache.state import Node, Receipt, Request, State
 from radixledger.journal.accounts import Pool
 from radixledger.journal.causes import Cause, Operation, Site
-from radixledger.journal.events import AnyEvent, Stop
+from radixledger.journal.events import AnyEvent, Removed, Stop
 from radixledger.journal.units import NO_PAGES, ROOT, TO_ROOT, BoundaryId, NodeId, Pages, RequestId
 
 Events = Iterable[AnyEvent]
@@ -92,8 +96,8 @@ class Component:
         """The pages that go into a new node together with `full`, which begin at position `first`."""
         return NO_PAGES
 
-    def outgrown(self, state: State, node: Node) -> Events:
-        """A leaf just got a child."""
+    def outgrown(self, state: State, node: Node, brought: Slice) -> Events:
+        """A node just got a child by this insert."""
         return ()
 
     def settled(self, state: State, node: Node, brought: Slice) -> Events:
@@ -103,6 +107,39 @@ class Component:
     def cap(self, state: State, request: Request, count: int, operation: Operation) -> int:
         """How many of the first `count` pages of a request may be cached now (R150); raises Refusal if none ever may."""
         return count
+
+    def secure(self, state: State, request: Request, count: int) -> Events:
+        """Before a running request caches `count` pages: get what it needs in exchange for what it will give away."""
+        return ()
+
+    def carried(self, state: State, request: Request, count: int, operation: Operation) -> Pages:
+        """What of its own the slice of a request's first `count` pages carries to the node that ends it."""
+        return NO_PAGES
+
+    # -- requests --------------------------------------------------------------------------------------------
+
+    def check_admission(self, state: State, key: bytes, namespace: bytes, force_miss: bool) -> None:
+        """Raise Refusal if a request with this key cannot be given what it needs of this component's pool."""
+
+    def check_seat(self, state: State, node: Node) -> None:
+        """The same for a request that starts at `node`."""
+
+    def admitted(self, state: State, request: RequestId, node: Node, why: Cause) -> Events:
+        """A request was admitted and starts at `node`, which it has locked."""
+        return ()
+
+    def grown(
+        self, state: State, requests: NDArray[np.int64], before: NDArray[np.int32], why: Cause
+    ) -> Events:
+        """Requests grew; `before` are their lengths until now, int32 [n]."""
+        return ()
+
+    def check_cut(self, state: State, request: Request) -> None:
+        """Raise Refusal if a request cannot go on from fewer tokens than it has."""
+
+    def left(self, state: State, request: Request, operation: Operation) -> Events:
+        """A request ends: what it still has of this component's pool is given back."""
+        return ()
 
     # -- locks -----------------------------------------------------------------------------------------------
 
@@ -139,6 +176,12 @@ class Component:
     def parting(self, state: State, node: Node) -> AnyEvent | None:
         """The event that takes this component's pages from its victim; None if the whole leaf has to go (R104)."""
         return None
+
+
+def leaf_removal(state: State, leaf: Node, why: Cause) -> Removed:
+    """The fixed cascade of a leaf, FULL first, then whatever else it has, as one event (R100, R101)."""
+    assert leaf.parent is not None, "the root is never a candidate (R70)"
+    return Removed(leaf.id, leaf.parent.id, leaf.full, leaf.swa, destination(state), why, leaf.recurrent)
 
 
 def cut_points(

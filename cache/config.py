@@ -39,12 +39,12 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
     ):
         if not 1 <= value <= MAX_PAGES:
             raise BadConfig(field, f"{value} is not between 1 and {MAX_PAGES}")
-    _check_window(opened)
+    for check in (_check_window, _check_states, _check_host):
+        check(opened)
     if config.rows & (config.rows - 1):
         raise BadConfig(
             "rows", f"{config.rows} is not a power of two; {1 << config.rows.bit_length()} would do"
         )
-    _check_host(opened)
     for field, pages in (
         ("full_pages", config.full_pages),
         ("swa_pages", config.swa_pages),
@@ -132,13 +132,55 @@ def _check_host(opened: Opened) -> None:
         raise BadConfig("host_pages", f"{pages}, but route {opened.route!r} {text}; take 0, or route 'radix'")
 
 
+STATES_LEAST = {"base": 1, "extra_buffer": 3}
+"""Modes of keeping states, and the state slots of one request in each."""
+
+EXTRA_BUFFER_PAGE = 128
+"""Track slots come with pages of so many tokens at least."""
+
+
+def _check_states(opened: Opened) -> None:
+    """State slots come with a mode, and each mode with its pages; nothing of it stands alone (R11)."""
+    config = opened.config
+    slots, mode, interval = config.recurrent_slots, config.recurrent_mode, config.track_interval
+    if slots and not TRAITS.get(opened.route, UNKNOWN).recurrent:
+        raise BadConfig("recurrent_slots", f"{slots}, but route {opened.route!r} keeps no states (R11)")
+    if slots and config.host_pages:
+        raise BadConfig("recurrent_slots", f"{slots} beside {config.host_pages} host pages is not served")
+    if slots and config.key_mode != "raw":
+        raise BadConfig(
+            "recurrent_slots", f"{slots} with {config.key_mode} keys is not served: a state is of a token"
+        )
+    if not slots:
+        for field, value in (("recurrent_mode", mode), ("track_interval", interval)):
+            if value:
+                raise BadConfig(field, f"{value!r}, but recurrent_slots is 0: there are no states")
+        return
+    if mode not in STATES_LEAST:
+        raise BadConfig("recurrent_mode", f"{mode!r} is not one of {', '.join(STATES_LEAST)}")
+    if not STATES_LEAST[mode] <= slots <= MAX_PAGES:
+        raise BadConfig("recurrent_slots", f"{slots}; mode {mode} needs {STATES_LEAST[mode]} for one request")
+    if mode == "base":
+        if config.page_size != 1:
+            raise BadConfig("page_size", f"{config.page_size}; states in mode base need pages of one token")
+        if interval:
+            raise BadConfig("track_interval", f"{interval}; nothing is tracked in mode base")
+    elif config.page_size < EXTRA_BUFFER_PAGE:
+        raise BadConfig("page_size", f"{config.page_size}; mode {mode} needs at least {EXTRA_BUFFER_PAGE}")
+    elif interval <= 0 or interval % config.page_size:
+        raise BadConfig(
+            "track_interval", f"{interval} is no positive multiple of a page of {config.page_size} tokens"
+        )
+
+
 def bounded(opened: Opened) -> Opened:
     """`opened` itself, if a state of it can be built on anybody's word; raises BadConfig.
 
     For journals and images that nobody vouches for: the books take 28 bytes a page, a row 100, a position in it 8.
     """
     config = checked(opened, HASH_BYTES).config
-    pages, row = config.full_pages + config.swa_pages + config.host_pages, 100 + 8 * config.context_pages
+    pages = config.full_pages + config.swa_pages + config.host_pages + config.recurrent_slots
+    row = 120 + 8 * config.context_pages
     if 28 * pages + row * config.rows > MAX_STATE_BYTES:
         raise BadConfig(
             "full_pages" if 28 * pages > row * config.rows else "rows",

@@ -6,7 +6,8 @@ what the pools gained, and whatever holds pages is named before anything is clea
 
 from typing import NamedTuple
 
-from radixledger.cache.decide_pages import Decision, destination
+from radixledger.cache.components import leaf_removal
+from radixledger.cache.decide_pages import Decision
 from radixledger.cache.eviction import oldest_leaf
 from radixledger.cache.refusals import Busy
 from radixledger.cache.slices import split_at
@@ -23,19 +24,36 @@ class Gain(NamedTuple):
     swa: int
 
 
+class StateGain(NamedTuple):
+    """What an eviction for state slots gained: FULL pages that went along, and slots."""
+
+    full: int
+    states: int
+
+
 def evict(state: State, full_pages: int, swa_pages: int) -> Decision[Gain]:
     """Give pages back to the pools, oldest first; what FULL pressure took along counts for components too (R106)."""
+    full, swa, _ = yield from _evict(state, (full_pages, swa_pages, 0))
+    return Gain(full, swa)
+
+
+def evict_states(state: State, count: int) -> Decision[StateGain]:
+    """Give state slots back, and with each the FULL pages of its leaf: those whose state was used longest ago go first."""
+    full, _, states = yield from _evict(state, (0, 0, count))
+    return StateGain(full, states)
+
+
+def _evict(state: State, asked: tuple[int, int, int]) -> Decision[list[int]]:
+    """Pages asked for and gained, by the number of the pool."""
     if state.group_open:
         raise Busy("a free group is open: what eviction frees would stay pending, so nothing can be gained")
-    asked, gained, events = (full_pages, swa_pages), [0, 0], 0
-    while gained[0] < full_pages:
+    gained, events = [0, 0, 0], 0
+    while gained[0] < asked[0]:
         leaf = oldest_leaf(state)
         if leaf is None:
             break
-        gained[0] += leaf.pages
-        gained[1] += len(leaf.swa) >> 2
         events += 1
-        yield remove(state, leaf, _FULL_LEAF)
+        yield _whole(state, leaf, _FULL_LEAF, gained)
     for component in state.components:
         pool, why = component.pool, cause(Operation.EVICT, component.leaf_site)
         while gained[pool] < asked[pool]:
@@ -48,25 +66,31 @@ def evict(state: State, full_pages: int, swa_pages: int) -> Decision[Gain]:
                 part = split_at(state, node, share, _EVICT)
                 yield part
                 node = state.nodes[part.upper]
-            gained[pool] += component.held(node)
             events += 1
             event = component.parting(state, node)
             if event is None:
-                gained[0] += node.pages
-                event = remove(state, node, why)
+                event = _whole(state, node, why, gained)
+            else:
+                gained[pool] += component.held(node)
             yield event
-    yield Evicted(full_pages, swa_pages, gained[0], gained[1], events, _EVICT)
-    return Gain(gained[0], gained[1])
+    yield Evicted(asked[0], asked[1], gained[0], gained[1], events, _EVICT, asked[2], gained[2])
+    return gained
 
 
 _EVICT = cause(Operation.EVICT)
 _FULL_LEAF = cause(Operation.EVICT, Site.FULL_LEAF)
 
 
-def remove(state: State, leaf: Node, why: Cause) -> Removed:
-    """The fixed cascade of a leaf, FULL then SWA, as one event (R100, R101)."""
-    assert leaf.parent is not None, "the root is never a candidate (R70)"
-    return Removed(leaf.id, leaf.parent.id, leaf.full, leaf.swa, destination(state), why)
+def _whole(state: State, leaf: Node, why: Cause, gained: list[int]) -> Removed:
+    """A leaf goes with all that it has, which is counted as gained."""
+    gained[0] += leaf.pages
+    for component in state.components:
+        gained[component.pool] += component.held(leaf)
+    return leaf_removal(state, leaf, why)
+
+
+_EVICT = cause(Operation.EVICT)
+_FULL_LEAF = cause(Operation.EVICT, Site.FULL_LEAF)
 
 
 def check_quiet(state: State) -> None:
@@ -81,7 +105,7 @@ def check_quiet(state: State) -> None:
         raise Busy(f"{len(state.transfers)} copies between device and host are under way; let them end first")
     if state.root.holds:
         raise Busy(f"{state.full_protected} FULL pages are held by locks that no live request owns")
-    for book in (state.full, state.swa):
+    for book in (state.full, state.swa, state.recurrent):
         lost = book.held[Kind.REQUEST] + book.held[Kind.PENDING]
         if lost:
             raise Busy(
@@ -104,6 +128,6 @@ def flush(state: State) -> Decision[int]:
             removed += 1
             if node.host:
                 yield HostDropped(node.id, node.host, why)
-            yield remove(state, node, why)
+            yield leaf_removal(state, node, why)
     yield Flushed(removed, why)
     return removed

@@ -22,7 +22,7 @@ from radixledger.cache.state import Receipt, Request, State
 from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import FREE, Kind, Pool, request_account
 from radixledger.journal.causes import Operation, Site, cause
-from radixledger.journal.events import Admitted, Bound, Extended, Freed, GroupFlushed, GroupOpened
+from radixledger.journal.events import Admitted, Bound, Extended, Freed, GroupFlushed, GroupOpened, StateFreed
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, UNBOUND, NodeId, Pages, RequestId, TokenCount
 
@@ -69,11 +69,15 @@ def seat(
         check_receipt(state, receipt)
         if receipt.node != node:
             raise Refusal(f"{rid!r} starts at node {node} and locks node {receipt.node} (R137)")
+    for component in state.components:
+        component.check_seat(state, end)
     request = RequestId(state.next_request * (rows.mask + 1) + row)
     yield Admitted(request, rid, TokenCount(prompt), prefix, node, namespace, _ADMIT, priority)
     if end.parent is not None:
         yield from lock_path(state, end, request, _ADMIT)
         yield from released(state, receipt, UNBOUND, _ADMIT)
+    for component in state.components:
+        yield from component.admitted(state, request, end, _ADMIT)
     return request
 
 
@@ -91,10 +95,14 @@ def write(state: State, written: Sequence[Written]) -> Decision[None]:
         elif each.stop > length:
             grown.append((live.id, each.stop - length))
     _check_handed_out(state, Pages(b"".join(bound.full for bound in bounds)))
+    requests = np.array([each.request for each in written], np.int64)
+    before = state.rows.length.take(requests & state.rows.mask)
     yield from bounds
     if grown:
         numbers, counts = zip(*grown, strict=True)
         yield Extended(np.array(numbers, "<i8").tobytes(), np.array(counts, "<i4").tobytes(), cause=_WRITE)
+    for component in state.components:
+        yield from component.grown(state, requests, before, _WRITE)
 
 
 def _fresh(state: State, live: Request, each: Written) -> Pages:
@@ -175,6 +183,8 @@ def _is_request(account: int) -> bool:
 def _cut(state: State, live: Request, account: int, full: Pages) -> Bound:
     """The row of `live` without its last pages; refuses to leave a hole, or a row that cannot go on or is being read."""
     refuse_in_flight(state, live)
+    for component in state.components:
+        component.check_cut(state, live)
     rows, row, page_size = state.rows, live.row, state.page_size
     mine = np.unique(pages_of(full)[state.full.holders(full) == account])
     held, protected = pages_for(int(rows.length[row]), page_size), int(rows.protected[row])
@@ -217,6 +227,7 @@ def clear(state: State) -> Decision[None]:
         raise Busy(f"{len(state.requests)} requests are live: {', '.join(sorted(state.rids)[:8])}")
     if state.full.held[Kind.TREE]:
         raise Busy(f"the tree holds {state.full.held[Kind.TREE]} FULL pages: reset the cache first")
+    states = Pages(np.flatnonzero(state.recurrent.account == _NOBODY).astype("<i4").tobytes())
     swa = Pages(np.flatnonzero(state.swa.account == _NOBODY).astype("<i4").tobytes())
     full = Pages(np.flatnonzero(state.full.account == _NOBODY).astype("<i4").tobytes())
     mapped, partners = state.mapping.mapped(full)
@@ -230,5 +241,7 @@ def clear(state: State) -> Decision[None]:
     if lonely.size:
         dangling = Pages(lonely.astype("<i4").tobytes())
         yield Freed(_NOBODY, NO_PAGES, dangling, state.mapping.swa_pages(dangling), FREE, cause=_CLEAR)
+    if states:
+        yield StateFreed(_NOBODY, states, cause=_CLEAR)
     if was_open:
         yield GroupOpened()

@@ -37,9 +37,9 @@ def extend(state: State, requests: NDArray[np.int64], grown: NDArray[np.int32]) 
     at = rows_of(state, requests)
     if grown.size != at.size or (grown <= 0).any():
         raise Refusal("each request grows by at least one token")
-    lengths = rows.length[at].astype(np.int64)
-    held = -(-lengths // page_size)
-    counts = -(-(lengths + grown) // page_size) - held
+    lengths = rows.length.take(at)
+    held = -(-lengths.astype(np.int64) // page_size)
+    counts = -(-(lengths.astype(np.int64) + grown) // page_size) - held
     needed = int(counts.sum())
     if needed:
         if int((held + counts).max()) > state.config.context_pages:
@@ -57,6 +57,8 @@ def extend(state: State, requests: NDArray[np.int64], grown: NDArray[np.int32]) 
         state.swa.next_free(needed),
         _PREFILL,
     )
+    for component in state.components:
+        yield from component.grown(state, requests, lengths, _PREFILL)
 
 
 def decode(state: State, requests: NDArray[np.int64]) -> Decision[NDArray[np.int32]]:
@@ -88,6 +90,8 @@ def decode(state: State, requests: NDArray[np.int64]) -> Decision[NDArray[np.int
             state.swa.next_free(needed),
             _DECODE,
         )
+    for component in state.components:
+        yield from component.grown(state, requests, lengths, _DECODE)
     slots: NDArray[np.int32] = rows.last_page.take(at) * page_size + offsets
     return slots
 

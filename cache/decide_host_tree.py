@@ -6,7 +6,8 @@ them. See `routes` for who asks; copies are made and ended in `decide_host`. A d
 """
 
 from radixledger.cache import decide_eviction, decide_unified
-from radixledger.cache.decide_eviction import Gain, remove
+from radixledger.cache.components import leaf_removal
+from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_host_room import lose
 from radixledger.cache.decide_pages import Decision
 from radixledger.cache.eviction import oldest_leaf
@@ -105,6 +106,6 @@ def evict(state: State, full_pages: int, swa_pages: int) -> Decision[Gain]:
             continue
         for child in list((leaf.children or {}).values()):
             events += yield from lose(state, child, _UNREACHABLE)
-        yield remove(state, leaf, _LEAF)
+        yield leaf_removal(state, leaf, _LEAF)
     yield Evicted(full_pages, swa_pages, gained, 0, events, _EVICT)
     return Gain(gained, 0)

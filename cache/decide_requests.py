@@ -51,12 +51,16 @@ def admit(
         raise Refusal(f"all {rows.mask + 1} rows have a request; {rid!r} has to wait")
     request = RequestId(state.next_request * (rows.mask + 1) + rows.free[-1])
     usable = key[: (prompt - 1) // state.page_size * state.stride]
+    for component in state.components:
+        component.check_admission(state, usable, namespace, force_miss)
     hit = yield from rules_of(state).match(
         state, usable, namespace, rid=rid, request=request, force_miss=force_miss, why=_ADMIT
     )
     yield Admitted(request, rid, TokenCount(prompt), hit.tokens, hit.node, namespace, _ADMIT, priority)
     if hit.node != ROOT:
         yield from lock_path(state, state.nodes[hit.node], request, _ADMIT)
+    for component in state.components:
+        yield from component.admitted(state, request, state.nodes[hit.node], _ADMIT)
     return Admission(request, request & rows.mask, hit)
 
 
@@ -88,6 +92,9 @@ def _brought(state: State, request: Request, count: int, operation: Operation) -
         request=request.id,
         operation=operation,
         start=state.nodes[request.node],
+        recurrent=Pages(
+            b"".join([each.carried(state, request, count, operation) for each in state.components])
+        ),
     )
 
 
@@ -117,6 +124,8 @@ def cache_unfinished(
     if count <= prev:
         return TokenCount(prev * page_size)
     brought = _brought(state, live, count, Operation.UNFINISHED)
+    for component in state.components:
+        yield from component.secure(state, live, count)
     rules, why = rules_of(state), cause(Operation.UNFINISHED)
     ended = yield from rules.insert(state, key, live.namespace, brought)
     node = yield from rules.go_on(state, live, key, ended, why)
@@ -146,11 +155,14 @@ def finish(state: State, request: int, key: bytes | None) -> Decision[TokenCount
     kept = int(rows.protected[row]) // page_size
     node = state.nodes[live.node]
     count = len(key) // state.stride if key is not None and state.traits.tree else 0
-    if key is not None and count > kept:
+    for component in state.components:
+        count = component.cap(state, live, count, operation)
+    if key is not None and count >= kept:
         brought = _brought(state, live, count, operation)
-        rules = rules_of(state)
-        ended = yield from rules.insert(state, key, live.namespace, brought)
-        node, kept = ended.node, count
+        if count > kept or brought.recurrent:
+            rules = rules_of(state)
+            ended = yield from rules.insert(state, key, live.namespace, brought)
+            node, kept = ended.node, count
     yield from _surrender(state, live, kept, operation)
     yield Finished(live.id, TokenCount(tokens), TokenCount(node.end * page_size), node.id, cause(operation))
     return TokenCount(node.end * page_size)
@@ -186,6 +198,8 @@ def _surrender(state: State, request: Request, kept: int, operation: Operation) 
         unmapped, swa = state.mapping.mapped(pages)
         giver, why = request_account(request.id), cause(operation, Site.TAIL)
         yield Freed(giver, pages, unmapped, swa, destination(state), request.id, why)
+    for component in state.components:
+        yield from component.left(state, request, operation)
     receipt = request.receipt
     if receipt is not None:
         yield from released(state, receipt, request.id, cause(operation))

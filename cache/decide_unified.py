@@ -100,7 +100,7 @@ def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decisi
         node = yield from _grow(state, node, key, namespace, done, total, brought)
     for component in state.components:
         yield from component.settled(state, node, brought)
-    return Inserted(node, prefix)
+    return Inserted(node, prefix, bool(brought.recurrent) and node.recurrent == brought.recurrent)
 
 
 def _overlap(state: State, node: Node, start: int, brought: Slice) -> Decision[None]:
@@ -167,5 +167,5 @@ def _grow(
         yield event
         node = state.nodes[event.node]
     for component in components:
-        yield from component.outgrown(state, parent)
+        yield from component.outgrown(state, parent, brought)
     return node

@@ -20,9 +20,8 @@ from radixledger.journal.units import Pages
 
 def digest(state: State) -> bytes:
     """The digest from the kept sums; cost grows with live requests only."""
-    total = (
-        state.full.digest + state.swa.digest + state.host.digest + state.mapping.digest + state.tree_digest
-    )
+    total = state.full.digest + state.swa.digest + state.recurrent.digest + state.host.digest
+    total += state.mapping.digest + state.tree_digest
     content: dict[int, int] = {
         request.id: state.rows.content[request.row] for request in state.requests.values()
     }
@@ -31,7 +30,8 @@ def digest(state: State) -> bytes:
 
 def recount(state: State) -> bytes:
     """The digest summed up from scratch: equal to `digest`, or a kept sum is wrong."""
-    total = book_sum(state.full) + book_sum(state.swa) + book_sum(state.host) + mapping_sum(state.mapping)
+    total = sum(book_sum(book) for book in (state.full, state.swa, state.recurrent, state.host))
+    total += mapping_sum(state.mapping)
     for node in state.nodes.values():
         if node.parent is not None:
             value = node_value(node) - node.content + content_of(node)
@@ -89,9 +89,11 @@ def _request_value(state: State, request: Request) -> int:
     fields = (
         row, request.prompt, request.prefix, request.node, int(rows.length[row]), int(rows.cursor[row]),
         int(rows.protected[row]), receipt.node if receipt else -1, receipt.boundary if receipt else -1,
-        hash_of(request.rid), request.priority,
+        hash_of(request.rid), request.priority, *rows.states[row].tolist(), *rows.tracked[row].tolist(),
+        int.from_bytes(request.source, "little"),
     )  # fmt: skip
-    return mix(request.id) * sum(mix(place + 100) * value for place, value in enumerate(fields))
+    total: int = sum(mix(place + 100) * value for place, value in enumerate(fields))
+    return mix(request.id) * total
 
 
 def hash_of(text: str) -> int:

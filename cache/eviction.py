@@ -13,6 +13,7 @@ from radixledger.cache.state import (
     IN_HOST_ORDER,
     IN_LEAF_ORDER,
     IN_SPARE_ORDER,
+    IN_STATE_ORDER,
     IN_WINDOW_ORDER,
     Node,
     State,
@@ -80,6 +81,21 @@ def oldest_spare(state: State) -> Node | None:
             node.queued &= ~IN_SPARE_ORDER
         elif node.swa_tick != tick:
             heapreplace(order, (node.swa_tick, node.id, node))
+        else:
+            return node
+    return None
+
+
+def oldest_state(state: State) -> Node | None:
+    """The next victim of a shortage of state slots: the unheld leaf whose state was used longest ago (R102)."""
+    order = state.state_order
+    while order:
+        tick, _, node = order[0]
+        if not node.recurrent or node.children or node.holds or node.parent is None:
+            heappop(order)
+            node.queued &= ~IN_STATE_ORDER
+        elif node.recurrent_tick != tick:
+            heapreplace(order, (node.recurrent_tick, node.id, node))
         else:
             return node
     return None

@@ -9,7 +9,7 @@ fold goes on. A writer that finds a finding of its own stops (`rank`).
 from collections.abc import Callable
 from typing import Any
 
-from radixledger.cache import evolve_host, evolve_pages, evolve_requests, evolve_tree
+from radixledger.cache import evolve_host, evolve_pages, evolve_requests, evolve_states, evolve_tree
 from radixledger.cache.evolve_pages import note
 from radixledger.cache.state import State
 from radixledger.journal import events as e
@@ -103,5 +103,11 @@ EVOLVE: dict[type, Callable[[State, Any], None]] = {
     e.LoadBegun: evolve_host.load_begun,
     e.LoadEnded: evolve_host.load_ended,
     e.HostDropped: evolve_host.host_dropped,
+    e.StateTaken: evolve_states.taken,
+    e.StateCopied: evolve_states.copied,
+    e.StateTracked: evolve_states.tracked,
+    e.StateReplaced: evolve_states.replaced,
+    e.StateDonated: evolve_states.donated,
+    e.StateFreed: evolve_states.freed,
 }
 """One function per event; a test compares the keys with the vocabulary."""

@@ -12,7 +12,7 @@ from radixledger.cache.spare import answer, ask, asks, withdraw
 from radixledger.cache.standing import esteem, priority_of
 from radixledger.cache.state import Node, Request, Running, State, rows_at
 from radixledger.cache.tree import place_sum, touch
-from radixledger.journal.accounts import FREE, request_account
+from radixledger.journal.accounts import FREE, Pool, request_account
 from radixledger.journal.events import (
     Aborted,
     Admitted,
@@ -26,7 +26,7 @@ from radixledger.journal.events import (
     Stepped,
 )
 from radixledger.journal.moves import ids_of, pages_of, takings
-from radixledger.journal.units import UNBOUND, Pages
+from radixledger.journal.units import NO_PAGES, UNBOUND, Pages
 
 
 def path_pages(node: Node, first: int = 0) -> Pages:
@@ -145,6 +145,7 @@ def repointed(state: State, event: Repointed) -> None:
     if after is not before:
         ask(state, after)
         withdraw(state, before)
+    request.source = NO_PAGES
     _move_cursor(state, row, max(int(rows.cursor[row]), event.protected))
     _show_window(state, row, node.end)
     touch(state, node)
@@ -157,6 +158,14 @@ def ended(state: State, event: Finished | Retracted | Aborted) -> None:
     if request.receipt is not None:
         note(state, "an_ended_request_holds_no_lock", f"request {event.request}: {request.receipt}")
     rows, row = state.rows, request.row
+    if rows.states[row].any():
+        note(
+            state,
+            "an_ended_request_holds_no_state",
+            f"request {event.request}: {rows.states[row].tolist()}",
+            Pool.RECURRENT,
+        )
+    rows.states[row] = rows.tracked[row] = 0
     used = window.pages_for(int(rows.length[row]), state.page_size)
     rows.full_table[row, :used] = 0
     rows.swa_table[row, :used] = 0
@@ -186,6 +195,9 @@ def stepped(state: State, event: Stepped) -> None:
         return
     if event.step in state.running:
         note(state, "a_step_begins_once", f"step {event.step} is running")
+    for request in ids_of(event.requests).tolist():
+        if request in state.requests:
+            state.requests[request].source = NO_PAGES
     state.running[event.step] = Running(
         tuple(ids_of(event.requests).tolist()),
         tuple(pages_of(event.starts).tolist()),

@@ -5,6 +5,7 @@ Part of `evolve`, with its rule: total, and what does not add up is noted.
 
 from radixledger.cache import locks
 from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
+from radixledger.cache.evolve_states import drop
 from radixledger.cache.spare import offer_above
 from radixledger.cache.standing import priority_of
 from radixledger.cache.state import Node, State
@@ -139,6 +140,9 @@ def removed(state: State, event: Removed) -> None:
         unmap_pages(state, event.full, event.swa)
         move(state, state.swa, event.swa, account, event.to)
     move(state, state.full, event.full, account, event.to)
+    if event.recurrent:
+        move(state, state.recurrent, event.recurrent, account, event.to)
+        drop(state, node)
     if event.cause != _FLUSH:
         state.totals.swa_evicted += len(event.swa) >> 2
         state.totals.full_evicted += len(event.full) >> 2

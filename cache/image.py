@@ -24,6 +24,7 @@ from radixledger.cache.tree import (
     content_of,
     node_value,
     offer_leaf,
+    offer_state,
     offer_window,
     place_sum,
 )
@@ -56,6 +57,7 @@ def image(state: State, redactor: Redactor | None = None) -> bytes:
             seq=state.seq,
             full=_pool_image(state.full),
             swa=_pool_image(state.swa),
+            recurrent=_pool_image(state.recurrent),
             mapping=state.mapping.swa_of.tobytes(),
             nodes=_node_images(state, redactor),
             requests=[_request_image(state, request, redactor) for request in state.requests.values()],
@@ -110,6 +112,8 @@ def _node_images(state: State, redactor: Redactor | None) -> list[NodeImage]:
             host=node.host,
             backup=node.backup,
             hits=node.hits,
+            recurrent=node.recurrent,
+            recurrent_tick=node.recurrent_tick,
             answers=node.answers,
             priority=node.priority,
         )
@@ -135,6 +139,9 @@ def _request_image(state: State, request: Request, redactor: Redactor | None) ->
         full=Pages(rows.full_table[row, :held].tobytes()),
         swa=Pages(rows.swa_table[row, :held].tobytes()),
         priority=request.priority,
+        source=request.source,
+        states=tuple(rows.states[row].tolist()),
+        tracked=tuple(rows.tracked[row].tolist()),
     )
 
 
@@ -158,15 +165,16 @@ def _check(found: StateImage) -> None:
     if found.version != IMAGE_VERSION:
         raise BadImage(f"an image of version {found.version}; this radixledger reads version {IMAGE_VERSION}")
     config = bounded(found.opened).config
-    for name, column, entries, size in (
-        ("FULL accounts", found.full.account, config.full_pages + 1, 8),
-        ("FULL since", found.full.since, config.full_pages + 1, 8),
-        ("SWA accounts", found.swa.account, config.swa_pages + 1, 8),
-        ("SWA since", found.swa.since, config.swa_pages + 1, 8),
-        ("HOST accounts", found.host.account, config.host_pages + 1, 8),
-        ("HOST since", found.host.since, config.host_pages + 1, 8),
-        ("mapping", found.mapping, config.full_pages + 1, 4),
-    ):
+    books = (("FULL", found.full, config.full_pages), ("SWA", found.swa, config.swa_pages),
+             ("RECURRENT", found.recurrent, config.recurrent_slots), ("HOST", found.host, config.host_pages))  # fmt: skip
+    columns: list[tuple[str, bytes, int, int]] = []
+    for name, book, pages in books:
+        columns += (
+            (f"{name} accounts", book.account, pages + 1, 8),
+            (f"{name} since", book.since, pages + 1, 8),
+        )
+    columns.append(("mapping", found.mapping, config.full_pages + 1, 4))
+    for name, column, entries, size in columns:
         if len(column) != entries * size:
             raise BadImage(f"{name}: {len(column)} bytes for {entries} entries of {size} bytes")
     if len(found.requests) + len(found.free_rows) != config.rows:
@@ -182,6 +190,7 @@ def _built(found: StateImage) -> State:
     _fill_book(state.swa, found.swa)
     _fill_book(state.host, found.host)
     _fill_transfers(state, found.transfers)
+    _fill_book(state.recurrent, found.recurrent)
     _fill_mapping(state.mapping, found.mapping)
     _fill_tree(state, found.nodes)
     state.rows.free = found.free_rows
@@ -245,6 +254,7 @@ def _fill_node(node: Node, found: NodeImage) -> None:
     node.anchors, node.swa_locks, node.boundary = found.anchors, found.swa_locks, found.boundary
     node.tick, node.swa_tick, node.answers = found.tick, found.swa_tick, found.answers
     node.backup, node.hits, node.priority = found.backup, found.hits, found.priority
+    node.recurrent, node.recurrent_tick = found.recurrent, found.recurrent_tick
 
 
 def _hang(state: State, node: Node) -> None:
@@ -269,8 +279,10 @@ def _derive(state: State, node: Node) -> None:
     state.host_protected += bare_pages(node) if node.holds > 0 else 0
     state.full_protected += len(node.full) >> 2 if node.holds > 0 else 0
     state.swa_protected += len(node.swa) >> 2 if node.swa_locks > 0 else 0
+    state.recurrent_protected += int(bool(node.recurrent) and node.anchors > 0)
     offer_leaf(state, node)
     offer_window(state, node)
+    offer_state(state, node)
 
 
 def _count_the_asked(state: State) -> None:
@@ -294,10 +306,11 @@ def _fill_row(state: State, found: RequestImage) -> None:
     rows.reclaim_at[row] = state.reclaim_due(found.cursor)
     rows.full_table[row, :held] = np.frombuffer(found.full, "<i4")
     rows.swa_table[row, :held] = np.frombuffer(found.swa, "<i4")
+    rows.states[row], rows.tracked[row] = found.states, found.tracked
     rows.content[row] = place_sum(0, found.full) if held else 0
     request = Request(
         found.id, found.rid, row, found.prompt, found.prefix, found.node, found.namespace, found.priority
     )  # fmt: skip
-    request.receipt = found.receipt
+    request.receipt, request.source = found.receipt, found.source
     state.requests[found.id] = request
     state.rids[found.rid] = found.id

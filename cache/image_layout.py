@@ -48,6 +48,8 @@ class NodeImage(Struct, frozen=True, array_like=True):
     hits: int = 0
     answers: NodeId = ROOT
     priority: int = 0
+    recurrent: Pages = NO_PAGES
+    recurrent_tick: int = 0
 
 
 class TransferImage(Struct, frozen=True, array_like=True):
@@ -62,7 +64,7 @@ class TransferImage(Struct, frozen=True, array_like=True):
 
 
 class RequestImage(Struct, frozen=True, array_like=True):
-    """A live request with its row: FULL and SWA pages of positions [0, held)."""
+    """A live request with its row: FULL and SWA pages of positions [0, held), state slots, what they track."""
 
     id: RequestId
     rid: str
@@ -77,6 +79,9 @@ class RequestImage(Struct, frozen=True, array_like=True):
     full: Pages
     swa: Pages
     priority: int = 0
+    source: Pages = NO_PAGES
+    states: tuple[int, int, int] = (0, 0, 0)
+    tracked: tuple[int, int] = (0, 0)
 
 
 class StateImage(Struct, frozen=True, array_like=True):
@@ -103,3 +108,4 @@ class StateImage(Struct, frozen=True, array_like=True):
     host: PoolImage
     transfers: list[TransferImage]
     next_transfer: int
+    recurrent: PoolImage

@@ -10,6 +10,7 @@ from radixledger.cache import (
     laws_of_pages,
     laws_of_requests,
     laws_of_routes,
+    laws_of_states,
     laws_of_the_host,
     laws_of_the_tree,
     laws_of_use,
@@ -22,6 +23,7 @@ LAWS: tuple[Law, ...] = (
     *laws_of_the_tree.LAWS,
     *laws_of_use.LAWS,
     *laws_of_the_host.LAWS,
+    *laws_of_states.LAWS,
     *laws_of_requests.LAWS,
     *laws_of_routes.LAWS,
 )

@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 from radixledger.cache import laws_of_host_events as host
 from radixledger.cache import laws_of_page_events as pages
 from radixledger.cache import laws_of_request_events as requests
+from radixledger.cache import laws_of_state_events as states
 from radixledger.cache import laws_of_tree_events as tree
 from radixledger.cache.event_law import EventLaw, event_law
 from radixledger.cache.law import Breach
@@ -54,6 +55,7 @@ EVENT_LAWS: dict[type, tuple[EventLaw, ...]] = {
         tree.a_match_ends_in_a_live_window,
         tree.a_match_stays_within_its_question,
         host.a_match_reaches_copies_that_can_be_read,
+        states.a_match_ends_where_a_state_stands,
     ),
     e.Transferred: (tree.a_leaf_grows_where_there_is_a_tree, tree.a_new_leaf_is_whole_and_alone),
     e.Split: (tree.a_split_moves_the_mark,),
@@ -74,10 +76,15 @@ EVENT_LAWS: dict[type, tuple[EventLaw, ...]] = {
         tree.the_victim_is_the_oldest_candidate,
         tree.who_has_children_stays,
         tree.a_flush_finds_the_rank_idle,
+        states.who_goes_for_a_slot_was_used_longest_ago,
     ),
     e.Flushed: (tree.a_flush_finds_the_rank_idle, tree.a_flush_empties_the_tree),
-    e.Locked: (tree.a_lock_covers_the_last_window,),
-    e.Admitted: (requests.an_admission_begins_behind_a_live_window, requests.a_request_is_admitted_once),
+    e.Locked: (tree.a_lock_covers_the_last_window, states.a_lock_tells_whether_it_holds_a_state),
+    e.Admitted: (
+        requests.an_admission_begins_behind_a_live_window,
+        requests.a_request_is_admitted_once,
+        states.an_admission_goes_on_from_a_state,
+    ),
     e.Extended: (
         requests.pages_are_taken_as_tokens_need_them,
         pages.nothing_is_handed_out_while_a_mapping_dangles,
@@ -98,6 +105,12 @@ EVENT_LAWS: dict[type, tuple[EventLaw, ...]] = {
             requests.an_end_tells_what_was_there,
         ),
     ),
+    e.StateTaken: (states.a_request_takes_all_of_its_slots,),
+    e.StateCopied: (states.what_is_copied_is_what_was_hit,),
+    e.StateTracked: (states.what_is_tracked_was_just_passed,),
+    e.StateReplaced: (states.a_replaced_slot_holds_a_boundary,),
+    e.StateDonated: (states.a_donated_state_is_the_one_after_its_node,),
+    e.StateFreed: (states.a_node_gives_its_state_up_for_its_children,),
     e.Stepped: (requests.a_step_writes_behind_what_is_the_trees,),
     e.LedgerTaken: (a_recorded_ledger_is_the_states,),
     e.BackupBegun: (host.a_copy_is_made_when_it_is_due,),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from radixledger.cache.law import Breach, law, packed, shown
 from radixledger.cache.ledger import PoolBook
-from radixledger.cache.state import State
+from radixledger.cache.state import Node, State
 from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import (
     FREE,
@@ -23,7 +23,7 @@ from radixledger.journal.accounts import (
     tree_account,
 )
 from radixledger.journal.moves import pages_of
-from radixledger.journal.units import ROOT, UNBOUND, NodeId, RequestId
+from radixledger.journal.units import ROOT, UNBOUND, NodeId, Pages, RequestId
 
 Claims = tuple[NDArray[np.int32], NDArray[np.int64]]
 """Pages, and beside each the account that names it."""
@@ -36,16 +36,20 @@ def tree_claims(state: State, pool: Pool) -> Claims:
         nodes = [node for node in nodes if not node.backup]
         parts = [node.host for node in nodes]
     else:
-        parts = [node.full if pool is Pool.FULL else node.swa for node in nodes]
+        parts = [_named_by(node, pool) for node in nodes]
     counts = [len(part) >> 2 for part in parts]
     accounts = np.array([tree_account(node.id) for node in nodes], np.int64)
     return pages_of(b"".join(parts)), np.repeat(accounts, counts)
 
 
+def _named_by(node: Node, pool: Pool) -> Pages:
+    return node.full if pool is Pool.FULL else node.swa if pool is Pool.SWA else node.recurrent
+
+
 def row_claims(state: State, pool: Pool) -> Claims:
     """The pages that live rows name as their requests' own, [protected, held), int32 [n], with accounts int64 [n].
 
-    SWA: the pages that those FULL pages are mapped to.
+    SWA: the pages that those FULL pages are mapped to. RECURRENT: the slots that they run on and track with.
     """
     rows = state.rows
     parts, accounts, counts = [np.zeros(0, np.int32)], [], []
@@ -53,6 +57,7 @@ def row_claims(state: State, pool: Pool) -> Claims:
         held = pages_for(int(rows.length[request.row]), state.page_size)
         pages = rows.full_table[request.row, int(rows.protected[request.row]) // state.page_size : held]
         pages = state.mapping.swa_of[pages] if pool is Pool.SWA else pages
+        pages = rows.states[request.row] if pool is Pool.RECURRENT else pages
         pages = pages[pages != 0]
         parts.append(pages)
         accounts.append(request_account(request.id))
@@ -62,7 +67,7 @@ def row_claims(state: State, pool: Pool) -> Claims:
 
 def books(state: State) -> tuple[PoolBook, ...]:
     """All pools."""
-    return state.full, state.swa, state.host
+    return state.full, state.swa, state.recurrent, state.host
 
 
 @law

@@ -249,7 +249,7 @@ def _waiting(order: Order) -> dict[int, tuple[int, ...]]:
 @law
 def an_order_of_victims_is_a_heap(state: State) -> Iterator[Breach]:
     """Whoever waits longest comes first."""
-    for order in (state.leaf_order, state.window_order, state.host_order):
+    for order in (state.leaf_order, state.window_order, state.state_order, state.host_order):
         for place in range(1, len(order)):
             if order[place][:2] < order[(place - 1) // 2][:2]:
                 yield Breach(f"place {place} of an order of victims is older than the one before it")

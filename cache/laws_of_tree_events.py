@@ -150,8 +150,10 @@ def a_heal_keeps_what_is_locked_and_nothing_else(state: State, event: Healed) ->
 
 @event_law
 def a_removed_leaf_gives_up_all_its_pages(state: State, event: Removed) -> Iterator[Breach]:
-    """Both pools, each page once (R100)."""
+    """Of all pools, each page once (R100)."""
     node = state.nodes[event.node]
+    if event.recurrent != node.recurrent:
+        yield Breach(f"node {node.id} has another state, or none", Pool.RECURRENT, node.recurrent)
     if (event.full, event.swa) != (node.full, node.swa):
         text = f"node {node.id} has {node.pages} FULL and {len(node.swa) >> 2} SWA pages, "
         text += f"{len(event.full) >> 2} and {len(event.swa) >> 2} went"
@@ -231,7 +233,7 @@ def a_lock_covers_the_last_window(state: State, event: Locked) -> Iterator[Breac
             f"mark {event.boundary} is not fresh, or node {event.marked} has one", found=event.boundary
         )
     skipped = [each.id for each in segment if not each.swa]
-    if ids_of(event.skipped).tolist() != skipped:
+    if not state.states_each and ids_of(event.skipped).tolist() != skipped:
         yield Breach(f"tombstones {skipped} were passed, {ids_of(event.skipped).tolist()} are told")
 
 
@@ -249,6 +251,9 @@ def credited(event: Evicted, given: Sequence[AnyEvent]) -> Iterator[Breach]:
     """`given`: the events that an eviction says are its own (R105, R108)."""
     full = sum(len(each.full) >> 2 for each in given if isinstance(each, Removed | Demoted))
     swa = sum(len(each.swa) >> 2 for each in given if isinstance(each, Removed | Tombstoned))
+    states = sum(len(each.recurrent) >> 2 for each in given if isinstance(each, Removed))
+    if states != event.gained_recurrent:
+        yield Breach(f"credited {event.gained_recurrent} states, {states} were freed", Pool.RECURRENT)
     if (full, swa, len(given)) != (event.gained_full, event.gained_swa, event.events):
         text = (
             f"credited {event.gained_full} FULL and {event.gained_swa} SWA pages, {full} and {swa} were freed"

@@ -8,7 +8,7 @@ a boundary mark; release walks exactly the same segment, because a split moves t
 import numpy as np
 
 from radixledger.cache.state import Node, Receipt, State
-from radixledger.cache.tree import offer_leaf, offer_window
+from radixledger.cache.tree import offer_leaf, offer_state, offer_window
 from radixledger.cache.weights import ANCHORS, BOUNDARY, LOCKS
 from radixledger.journal.events import Locked, Unlocked
 from radixledger.journal.units import NodeId
@@ -56,6 +56,8 @@ def lock(state: State, node: Node, event: Locked) -> None:
     held_end = held.end if held is not None else 0
     state.full_protected += max(0, end - held_end)
     state.host_protected += node.end - max(end, held_end)
+    if node.recurrent and node.anchors == 1:
+        state.recurrent_protected += 1
     if not state.tail_pages:
         return
     boundary = event.boundary
@@ -87,6 +89,9 @@ def unlock(state: State, node: Node, event: Unlocked) -> bool:
     state.host_protected -= node.end - max(end, held_end)
     if (not node.children or node.demoted) and not node.holds and node.parent is not None:
         _offer_path(state, node)
+    if node.recurrent and node.anchors == 0:
+        state.recurrent_protected -= 1
+        offer_state(state, node)
     if not state.tail_pages:
         return balanced
     boundary = event.boundary

@@ -7,7 +7,14 @@ Rule: arguments are checked for being arguments at all before a decider sees the
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache import decide_growth, decide_locks, decide_pages, decide_requests
+from radixledger.cache import (
+    decide_eviction,
+    decide_growth,
+    decide_locks,
+    decide_pages,
+    decide_requests,
+    decide_states,
+)
 from radixledger.cache.arguments import (
     key_given,
     name_space,
@@ -19,7 +26,7 @@ from radixledger.cache.arguments import (
     text,
     token_counts,
 )
-from radixledger.cache.decide_eviction import Gain
+from radixledger.cache.decide_eviction import Gain, StateGain
 from radixledger.cache.decide_requests import Admission
 from radixledger.cache.host_rank import HostCommands
 from radixledger.cache.keys import KEY_MODES, Tokens
@@ -99,6 +106,18 @@ class RankCache(HostCommands):
         """Ask the tree for free pages; the answer is what the pools gained."""
         full, swa = number(full_pages, "full_pages"), number(swa_pages, "swa_pages")
         return self._run(self.route.eviction.evict(self.state, full, swa))
+
+    def evict_states(self, count: int) -> StateGain:
+        """Ask the tree for state slots; the leaves that have them go with their FULL pages."""
+        return self._run(decide_eviction.evict_states(self.state, number(count, "count")))
+
+    def take_states(self, count: int) -> Pages:
+        """State slots for whoever asks, to bring them to an insert or to give them back."""
+        return self._run(decide_states.take(self.state, number(count, "count")))
+
+    def free_states(self, slots: Pages) -> None:
+        """Give back state slots that were taken so."""
+        self._run(decide_states.give_back(self.state, packed(slots, "slots")))
 
     def flush(self) -> int:
         """Empty the tree of an idle rank; returns the number of nodes removed (R33, R177)."""

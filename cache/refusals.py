@@ -32,6 +32,9 @@ _ASKED = {
     "reclaim": Operation.RECLAIM,
     "reclaim_batch": Operation.RECLAIM,
     "evict": Operation.EVICT,
+    "evict_states": Operation.EVICT,
+    "take": Operation.ALLOC,
+    "give_back": Operation.FREE,
     "insert": Operation.INSERT,
     "alloc": Operation.ALLOC,
     "remap": Operation.ALLOC,
@@ -141,6 +144,21 @@ class NeverFits(Refusal):
             pool=pool,
         )
         self.prompt, self.needed, self.capacity = prompt, needed, capacity
+
+
+class StateShort(Refusal):
+    """Not enough state slots; what eviction could still gain is counted in."""
+
+    reason = "state_short"
+
+    def __init__(self, *, needed: int, available: int, evictable: int, request: int = UNBOUND) -> None:
+        super().__init__(
+            f"{needed} state slot{'s are' if needed != 1 else ' is'} needed; RECURRENT has {available} free + "
+            f"{evictable} evictable",
+            request=request,
+            pool=Pool.RECURRENT,
+        )
+        self.needed, self.available, self.evictable = needed, available, evictable
 
 
 class OwnershipError(Refusal):

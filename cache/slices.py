@@ -14,7 +14,7 @@ from radixledger.cache.state import Node, State
 from radixledger.journal.accounts import Kind, Pool, describe
 from radixledger.journal.causes import Cause, Operation, Site, cause
 from radixledger.journal.events import Freed, Split
-from radixledger.journal.units import NodeId, Pages, RequestId
+from radixledger.journal.units import NO_PAGES, NodeId, Pages, RequestId
 
 
 class Inserted(NamedTuple):
@@ -22,6 +22,8 @@ class Inserted(NamedTuple):
 
     node: Node
     prefix: int
+    donated: bool = False
+    """Whether the slice's state is the node's now."""
 
 
 class Slice(NamedTuple):
@@ -29,6 +31,7 @@ class Slice(NamedTuple):
 
     pages: FULL pages of [0, n). prev: the tree gave it [0, prev). released: its SWA is gone in [0, released).
     start: the node whose path is [0, prev), where it is known: the walk begins there instead of at the root.
+    recurrent: the state slot after the last of these pages, for the node that ends them; or empty.
     """
 
     pages: Pages
@@ -38,6 +41,7 @@ class Slice(NamedTuple):
     request: RequestId
     operation: Operation
     start: Node | None = None
+    recurrent: Pages = NO_PAGES
 
     def part(self, first: int, stop: int) -> Pages:
         """The FULL pages of [first, stop)."""
@@ -81,6 +85,9 @@ def check_slice(state: State, key: bytes, namespace: bytes, brought: Slice) -> N
         _check_stranger(state, key, namespace, brought)
     own = brought.part(brought.prev, count)
     _check_held(state.full.all_with(own, brought.giver), state, Pool.FULL, own, brought)
+    if brought.recurrent:
+        held = state.recurrent.all_with(brought.recurrent, brought.giver)
+        _check_held(held, state, Pool.RECURRENT, brought.recurrent, brought)
     if not state.windowed:
         if brought.released > brought.prev:
             raise Refusal(
@@ -119,7 +126,7 @@ def _check_stranger(state: State, key: bytes, namespace: bytes, brought: Slice) 
 
 def _check_held(held: bool, state: State, pool: Pool, pages: Pages, brought: Slice) -> None:
     if not held:
-        book = state.full if pool is Pool.FULL else state.swa
+        book = {Pool.FULL: state.full, Pool.SWA: state.swa}.get(pool, state.recurrent)
         holders = book.holders(pages)
         at = int((holders != brought.giver).argmax())
         page = int.from_bytes(pages[at * 4 : at * 4 + 4], "little")

@@ -42,6 +42,7 @@ PROTECTED_USES = 3
 IN_LEAF_ORDER = 1
 IN_WINDOW_ORDER = 2
 IN_SPARE_ORDER = 4
+IN_STATE_ORDER = 16
 IN_HOST_ORDER = 8
 
 Order = list[tuple[int, int, "Node"]]
@@ -58,14 +59,15 @@ class Node:
     hits: how often the path through here was used, up to the threshold of writing through.
     anchors: receipts on this very node. holds: anchors, and children that are held; FULL is locked while > 0.
     swa_locks: receipts whose window segment runs through here. tick, swa_tick: recency, larger is younger.
+    recurrent: the slot with the state of a recurrent model after the node's last token, or empty; recurrent_tick.
     asked: prompts that end here and whose answers nobody has taken up yet. answers: the node at which the prompt
     ends whose answer this leaf ends, the root for none (`spare`). priority: the highest of those who used the path,
     where priorities count (`standing`).
     """
 
     __slots__ = ("anchors", "answers", "asked", "backup", "boundary", "children", "content", "demoted", "end", "full",
-                 "hits", "holds", "host", "id", "key", "namespace", "pages", "parent", "priority", "queued", "swa",
-                 "swa_locks", "swa_tick", "tick", "weight")  # fmt: skip
+                 "hits", "holds", "host", "id", "key", "namespace", "pages", "parent", "priority", "queued",
+                 "recurrent", "recurrent_tick", "swa", "swa_locks", "swa_tick", "tick", "weight")  # fmt: skip
 
     def __init__(
         self, id: NodeId, parent: "Node | None", key: bytes, full: Pages, swa: Pages, namespace: bytes,
@@ -88,6 +90,8 @@ class Node:
         self.boundary: BoundaryId = TO_ROOT
         self.tick = 0
         self.swa_tick = 0
+        self.recurrent: Pages = NO_PAGES
+        self.recurrent_tick = 0
         self.queued = 0
         self.demoted = 0
         self.hits = 0
@@ -108,9 +112,12 @@ class Receipt(NamedTuple):
 
 
 class Request:
-    """A live request: what does not change with every token. Lengths stand in its row."""
+    """A live request: what does not change with every token. Lengths stand in its row.
 
-    __slots__ = ("id", "namespace", "node", "prefix", "priority", "prompt", "receipt", "rid", "row")
+    source: the state slot that is yet to be copied to its running slot; empty once its first step began.
+    """
+
+    __slots__ = ("id", "namespace", "node", "prefix", "priority", "prompt", "receipt", "rid", "row", "source")
 
     def __init__(
         self, id: RequestId, rid: str, row: int, prompt: int, prefix: int, node: NodeId, namespace: bytes,
@@ -125,6 +132,7 @@ class Request:
         self.namespace = namespace
         self.priority = priority
         self.receipt: Receipt | None = None
+        self.source: Pages = NO_PAGES
 
 
 class Transfer:
@@ -156,10 +164,12 @@ class Rows:
     full_table, swa_table: int32 [rows, context_pages], 0 = not resident. length, cursor, protected: int32
     [rows], tokens: computed or being computed; SWA given back below; held by the tree below. request: int64
     [rows], 0 = a free row. last_page: int32 [rows], the FULL page that was appended last, where decoding writes.
+    states: int32 [rows, 3], slots of the RECURRENT pool: the running one, two that track; 0 = none. tracked: int32
+    [rows, 2], tokens after which the state stands in each of those two; 0 = nothing yet.
     """
 
     __slots__ = ("content", "cursor", "free", "full_table", "last_page", "length", "mask", "protected", "reclaim_at", "request",
-                 "swa_table", "weight")  # fmt: skip
+                 "states", "swa_table", "tracked", "weight")  # fmt: skip
 
     def __init__(self, config: Config) -> None:
         count, pages = config.rows, config.context_pages
@@ -172,6 +182,8 @@ class Rows:
         self.reclaim_at: NDArray[np.int32] = np.zeros(count, np.int32)
         self.last_page: NDArray[np.int32] = np.zeros(count, np.int32)
         self.request: NDArray[np.int64] = np.zeros(count, np.int64)
+        self.states: NDArray[np.int32] = np.zeros((count, 3), np.int32)
+        self.tracked: NDArray[np.int32] = np.zeros((count, 2), np.int32)
         self.content = [0] * count
         self.weight = lane(ROW_LANE, count)
         self.free = list(range(count - 1, -1, -1))
@@ -225,6 +237,9 @@ class Finding(NamedTuple):
 class State:
     """One rank's aggregate, as of the event `seq`."""
 
+    components: "tuple[Component, ...]" = ()
+    """Who decides about what nodes keep beside FULL: given by the shell that decides; a fold asks nobody."""
+
     def __init__(self, opened: Opened) -> None:
         config = opened.config
         self.opened = opened
@@ -240,6 +255,7 @@ class State:
         self.seq = Seq(0)
         self.full = PoolBook(Pool.FULL, config.full_pages)
         self.swa = PoolBook(Pool.SWA, config.swa_pages)
+        self.recurrent = PoolBook(Pool.RECURRENT, config.recurrent_slots)
         self.mapping = MappingBook(config.full_pages)
         self.root = Node(ROOT, None, b"", NO_PAGES, NO_PAGES, b"")
         self.nodes: dict[int, Node] = {ROOT: self.root}
@@ -250,6 +266,7 @@ class State:
         self.window_order: Order = []
         self.graded = config.eviction != "lru"
         """Whether FULL pressure asks something before recency (`standing`)."""
+        self.state_order: Order = []
         self.spare_order: Order | None = [] if config.swa_victims == "use" else None
         """Nodes with window pages that no boundary can need; None where victims are chosen by recency alone."""
         self.clock = 0
@@ -259,6 +276,7 @@ class State:
         """The next request's number divided by the row count."""
         self.full_protected = 0
         self.swa_protected = 0
+        self.recurrent_protected = 0
         self.dangling = 0
         """FULL pages surrendered whose SWA part is still to be freed: no allocation until then (A4)."""
         self.group_open = False
@@ -267,8 +285,6 @@ class State:
         self.tree_digest = 0
         self.closed = False
         self.findings: list[Finding] = []
-        self.components: tuple[Component, ...] = ()
-        """Who decides about what nodes keep beside FULL: given by the shell that decides; a fold asks nobody."""
         self._open_host_tier(config)
 
     def _open_host_tier(self, config: Config) -> None:
@@ -308,6 +324,16 @@ class State:
         return window.next_reclaim(
             cursor, window_tokens=config.window_tokens, page_size=config.page_size, formula=config.formula
         )
+
+    @property
+    def states_each(self) -> int:
+        """State slots of a live request: one to run on, and two that track where states are tracked; 0 without states."""
+        return (3 if self.config.track_interval else 1) if self.recurrent.capacity else 0
+
+    @property
+    def recurrent_evictable(self) -> int:
+        """State slots of the tree that no lock holds."""
+        return self.recurrent.held[Kind.TREE] - self.recurrent_protected
 
     @property
     def host_evictable(self) -> int:

@@ -6,6 +6,7 @@ and writes nothing (R157), and costs what the live rows cost.
 """
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from radixledger.cache.ledger import PoolBook
@@ -24,7 +25,7 @@ def take_ledger(state: State, phase: str = "") -> LedgerTaken:
     mapped = state.mapping.swa_of[1:]
     targets = mapped[mapped != 0]
     full, swa, host = state.full.held, state.swa.held, state.host.held
-    return LedgerTaken(
+    taken = LedgerTaken(
         phase=phase,
         idle=not (state.requests or state.group_open or state.running or state.transfers),
         full_capacity=state.full.capacity * page_size,
@@ -61,6 +62,7 @@ def take_ledger(state: State, phase: str = "") -> LedgerTaken:
         host_tree_mirrored=(host[Kind.TREE] - state.host_bare) * page_size,
         host_in_flight=host[Kind.IN_FLIGHT] * page_size,
     )
+    return replace(taken, **_states(state))
 
 
 def _row_pages(state: State) -> tuple[NDArray[np.int32], NDArray[np.int32], int, int]:
@@ -80,6 +82,19 @@ def _row_pages(state: State) -> tuple[NDArray[np.int32], NDArray[np.int32], int,
         full_tokens += max(0, length - start)
         swa_tokens += max(0, length - live) if state.windowed else 0
     return np.concatenate(full), np.concatenate(swa), full_tokens, swa_tokens
+
+
+def _states(state: State) -> dict[str, int]:
+    """State slots, by who has them; those of requests are counted from live rows: to run on, and to track."""
+    slots = state.rows.states[[request.row for request in state.requests.values()]]
+    return {
+        "recurrent_capacity": state.recurrent.capacity,
+        "recurrent_available": state.recurrent.available,
+        "recurrent_tree_evictable": state.recurrent_evictable,
+        "recurrent_tree_protected": state.recurrent_protected,
+        "recurrent_request_running": int(np.count_nonzero(slots[:, 0])),
+        "recurrent_request_track": int(np.count_nonzero(slots[:, 1:])),
+    }
 
 
 def _tree_held(book: PoolBook, pages: NDArray[np.int32]) -> int:

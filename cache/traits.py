@@ -24,11 +24,13 @@ class Traits(NamedTuple):
     """A leaf is never a tombstone, and no tombstone lies in a locked window."""
     hosted: bool = False
     """Copies of FULL pages may be kept on the host (R8)."""
+    recurrent: bool = False
+    """There may be states of a recurrent model beside FULL."""
 
 
 TRAITS: dict[str, Traits] = {
     "unified": Traits(orders=True),
-    "radix": Traits(orders=True, frees_duplicates=False, windowed=False, hosted=True),
+    "radix": Traits(orders=True, frees_duplicates=False, windowed=False, hosted=True, recurrent=True),
     "swa_chunk": Traits(tree=False),
     "chunk": Traits(tree=False, windowed=False),
     "legacy": Traits(refreshes_path=True, live_ends=True),

@@ -12,7 +12,15 @@ import numpy as np
 from radixledger.cache.ledger import FEW
 from radixledger.cache.spare import bequeath, offer_above, offer_spare, take_up, will
 from radixledger.cache.standing import age, esteem
-from radixledger.cache.state import IN_HOST_ORDER, IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, State
+from radixledger.cache.state import (
+    IN_HOST_ORDER,
+    IN_LEAF_ORDER,
+    IN_STATE_ORDER,
+    IN_WINDOW_ORDER,
+    Node,
+    Order,
+    State,
+)
 from radixledger.cache.weights import (
     ANCHORS,
     ANSWERS,
@@ -28,6 +36,8 @@ from radixledger.cache.weights import (
     PARENT,
     PLACE_LANE,
     PRIORITY,
+    RECURRENT,
+    RECURRENT_TICK,
     SWA_TICK,
     TICK,
     lane,
@@ -66,6 +76,7 @@ def node_value(node: Node) -> int:
         + ANSWERS * node.answers
         + PRIORITY * node.priority
         + node.content
+        + (state_value(node) if node.recurrent or node.recurrent_tick else 0)
     )
 
 
@@ -74,6 +85,11 @@ def content_of(node: Node) -> int:
     start = node.end - node.pages
     full = place_sum(start, node.full) if node.full else 0
     return full + (HOST * place_sum(start, node.host) if node.host else 0)
+
+
+def state_value(node: Node) -> int:
+    """What the digest says of a node's state of a recurrent model."""
+    return RECURRENT * int.from_bytes(node.recurrent, "little") + RECURRENT_TICK * node.recurrent_tick
 
 
 def child_key(node: Node, stride: int) -> bytes | tuple[bytes, bytes]:
@@ -97,6 +113,9 @@ def touch(state: State, node: Node) -> None:
     tick = state.clock
     delta = TICK * (tick - node.tick)
     node.tick = tick
+    if node.recurrent:
+        delta += RECURRENT_TICK * (tick - node.recurrent_tick)
+        node.recurrent_tick = tick
     state.tree_digest += node.weight * delta
     walk: Node | None = node
     while walk is not None and span > 0:
@@ -143,6 +162,13 @@ def offer_window(state: State, node: Node) -> None:
             heappush(state.window_order, (node.swa_tick, node.id, node))
         if state.spare_order is not None:
             offer_spare(state, node)
+
+
+def offer_state(state: State, node: Node) -> None:
+    """Enter a node into the order of state victims if it is one: a leaf with a state that nothing holds (R69)."""
+    if node.recurrent and not node.children and not node.holds and not node.queued & IN_STATE_ORDER:
+        node.queued |= IN_STATE_ORDER
+        heappush(state.state_order, (node.recurrent_tick, node.id, node))
 
 
 def graft(state: State, node: Node) -> None:
@@ -207,7 +233,7 @@ def prune(state: State, node: Node) -> None:
     node.parent = None
     if not node.full:
         parent.demoted -= 1
-    node.full = node.swa = node.host = NO_PAGES
+    node.full = node.swa = node.host = node.recurrent = NO_PAGES
     inherit(state, parent, node)
     if not parent.children:
         parent.children = None
@@ -217,7 +243,13 @@ def prune(state: State, node: Node) -> None:
         bequeath(state, asked, parent)
         offer_above(state, parent)
     if not state.seq & 255:
-        for order in (state.leaf_order, state.window_order, state.host_order, state.spare_order or []):
+        for order in (
+            state.leaf_order,
+            state.window_order,
+            state.state_order,
+            state.host_order,
+            state.spare_order or [],
+        ):
             if len(order) > 2 * len(state.nodes) + 1024:
                 _forget_removed(order)
 

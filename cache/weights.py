@@ -65,5 +65,7 @@ def node_weight(node: int) -> int:
     ASKED,
     ANSWERS,
     PRIORITY,
-) = (int(weight) for weight in lane(NODE_FIELDS_LANE, 15))
+    RECURRENT,
+    RECURRENT_TICK,
+) = (int(weight) for weight in lane(NODE_FIELDS_LANE, 17))
 """The digest's coefficients of a node's fields, beside the node's own weight."""

@@ -32,6 +32,7 @@ class Pool(IntEnum):
     FULL = 0
     SWA = 1
     RECURRENT = 2
+    """States of a recurrent model: a page is one slot, and what is called a slot there."""
     HOST = 3
 
 

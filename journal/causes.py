@@ -68,6 +68,14 @@ class Site(IntEnum):
     PREFIX = 14
     RELEASED = 15
     """FULL pages of a request whose window part had been reclaimed before."""
+    STATE_LEAF = 16
+    """A leaf that goes because state slots are short."""
+    OUTGROWN = 17
+    """The state of a node that has got children."""
+    REJECTED = 18
+    """A state that the tree does not take: its node has one, or is no leaf."""
+    REPLACEMENT = 19
+    """A track slot for one that is given away."""
     WINDOW = 26
     """A node cut where a window begins, so that a lock holds one window and no more."""
     CHILDLESS_TOMBSTONE = 29

@@ -66,6 +66,8 @@ class Stop(IntEnum):
     WINDOW_DEAD = 3
     """FULL pages go further, the SWA window behind them does not (R73)."""
     FORCED_MISS = 4
+    NO_STATE = 5
+    """FULL pages go further, no state of the model stands there (R71)."""
     ON_HOST = 6
     """FULL pages go no further on the device; their copies on the host do."""
 

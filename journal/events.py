@@ -24,6 +24,14 @@ from radixledger.journal.events_of_requests import (
     Retracted,
     Stepped,
 )
+from radixledger.journal.events_of_states import (
+    StateCopied,
+    StateDonated,
+    StateFreed,
+    StateReplaced,
+    StateTaken,
+    StateTracked,
+)
 from radixledger.journal.events_of_the_host import (
     Adopted,
     BackupBegun,
@@ -101,6 +109,12 @@ __all__ = [
     "Retracted",
     "Snapshotted",
     "Split",
+    "StateCopied",
+    "StateDonated",
+    "StateFreed",
+    "StateReplaced",
+    "StateTaken",
+    "StateTracked",
     "Stepped",
     "Stop",
     "Tombstoned",
@@ -150,4 +164,10 @@ AnyEvent = (
     | LoadBegun
     | LoadEnded
     | HostDropped
+    | StateTaken
+    | StateCopied
+    | StateTracked
+    | StateReplaced
+    | StateDonated
+    | StateFreed
 )

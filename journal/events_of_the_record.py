@@ -98,6 +98,13 @@ class LedgerTaken(Event, frozen=True, array_like=True, gc=False, tag=24):
     """Copies of what is on the device too."""
     host_in_flight: int = 0
     """What backups are writing."""
+    recurrent_capacity: int = 0
+    """State slots, not tokens, like the five below it."""
+    recurrent_available: int = 0
+    recurrent_tree_evictable: int = 0
+    recurrent_tree_protected: int = 0
+    recurrent_request_running: int = 0
+    recurrent_request_track: int = 0
 
 
 class Snapshotted(Event, frozen=True, array_like=True, gc=False, tag=25):

@@ -94,6 +94,8 @@ class Removed(Event, frozen=True, array_like=True, gc=False, tag=19):
     swa: Pages
     to: int = FREE
     cause: Cause = NO_CAUSE
+    recurrent: Pages = NO_PAGES
+    """Its slot of the RECURRENT pool, if it had a state."""
 
 
 class Matched(Event, frozen=True, array_like=True, gc=False, tag=21):
@@ -162,3 +164,5 @@ class Evicted(Event, frozen=True, array_like=True, gc=False, tag=31):
     gained_swa: int
     events: int
     cause: Cause = NO_CAUSE
+    asked_recurrent: int = 0
+    gained_recurrent: int = 0

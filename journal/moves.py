@@ -33,6 +33,10 @@ from radixledger.journal.events import (
     Remapped,
     Removed,
     Split,
+    StateDonated,
+    StateFreed,
+    StateReplaced,
+    StateTaken,
     Tombstoned,
     Transferred,
 )
@@ -143,7 +147,11 @@ def _group_flushed(event: GroupFlushed) -> list[Move]:
 
 
 def _removed(event: Removed) -> list[Move]:
-    return _both(event.full, event.swa, tree_account(event.node), event.to)
+    node = tree_account(event.node)
+    return [
+        *_both(event.full, event.swa, node, event.to),
+        Move(Pool.RECURRENT, event.recurrent, node, event.to),
+    ]
 
 
 def _remapped(event: Remapped) -> list[Move]:
@@ -180,6 +188,22 @@ def _host_dropped(event: HostDropped) -> list[Move]:
     return [Move(Pool.HOST, event.host, tree_account(event.node), FREE)]
 
 
+def _state_taken(event: StateTaken) -> list[Move]:
+    return [Move(Pool.RECURRENT, event.slots, FREE, request_account(event.request))]
+
+
+def _state_replaced(event: StateReplaced) -> list[Move]:
+    return [Move(Pool.RECURRENT, event.fresh, FREE, request_account(event.request))]
+
+
+def _state_donated(event: StateDonated) -> list[Move]:
+    return [Move(Pool.RECURRENT, event.slot, event.giver, tree_account(event.node))]
+
+
+def _state_freed(event: StateFreed) -> list[Move]:
+    return [Move(Pool.RECURRENT, event.slots, event.giver, FREE)]
+
+
 _MOVES: dict[type, Callable[[Any], list[Move]]] = {
     Allocated: _allocated,
     Extended: _extended,
@@ -200,6 +224,10 @@ _MOVES: dict[type, Callable[[Any], list[Move]]] = {
     LoadBegun: _load_begun,
     LoadEnded: _load_ended,
     HostDropped: _host_dropped,
+    StateTaken: _state_taken,
+    StateReplaced: _state_replaced,
+    StateDonated: _state_donated,
+    StateFreed: _state_freed,
 }
 
 

@@ -92,7 +92,9 @@ def _may_name(event: AnyEvent, columns: list[Callable[[Any], bytes]], needle: by
 def _beginning(pool: Pool, page: int, base: State | None) -> tuple[_Holding, dict[int, str]]:
     if base is None:
         return _Holding(0, FREE, 0, 0), {}
-    book = {Pool.FULL: base.full, Pool.SWA: base.swa}.get(pool, base.host)
+    book = {Pool.FULL: base.full, Pool.SWA: base.swa, Pool.RECURRENT: base.recurrent, Pool.HOST: base.host}[
+        pool
+    ]
     swa_of = base.mapping.swa_of
     partners = [int(swa_of[page])] if pool is Pool.FULL else (swa_of == page).nonzero()[0].tolist()
     if pool not in (Pool.FULL, Pool.SWA):

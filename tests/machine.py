@@ -67,6 +67,11 @@ class Setting:
     ranks: int = 1
     strict: bool = True
 
+    @property
+    def play(self) -> str:
+        """Which kinds of transition its plays must show: its route's, or those of states."""
+        return ("tracked" if self.shape.interval else "states") if self.shape.states else self.shape.route
+
 
 WINDOW_SETTINGS = {
     "page 1, window 4": Setting(Shape(1, 4, 40, 24, row_pages=16)),
@@ -161,7 +166,26 @@ LEGACY_SETTINGS = {
 }
 """The rollback route: W below, at and above P, both formulas, one rank and two."""
 
-SETTINGS = WINDOW_SETTINGS | RADIX_SETTINGS | CHUNK_SETTINGS | LEGACY_SETTINGS
+STATE_SETTINGS = {
+    "states, page 1": Setting(Shape(1, 0, 24, 0, row_pages=26, route="radix", states=6)),
+    "states, page 1, many rows": Setting(Shape(1, 0, 40, 0, 8, row_pages=12, route="radix", states=11)),
+    "states, page 1, two ranks, going on": Setting(
+        Shape(1, 0, 26, 0, row_pages=12, route="radix", states=5), ranks=2, strict=False
+    ),
+    "states tracked, page 128": Setting(
+        Shape(128, 0, 20, 0, row_pages=22, route="radix", states=14, interval=256)
+    ),
+    "states tracked, page 128, many rows, going on": Setting(
+        Shape(128, 0, 40, 0, 8, route="radix", states=28, interval=128), strict=False
+    ),
+    "states tracked, page 128, two ranks": Setting(
+        Shape(128, 0, 28, 0, route="radix", states=11, interval=128), ranks=2
+    ),
+    "states tracked, page 256, few": Setting(Shape(256, 0, 26, 0, route="radix", states=8, interval=256)),
+}
+"""FULL and RECURRENT, without and with track slots."""
+
+SETTINGS = WINDOW_SETTINGS | RADIX_SETTINGS | CHUNK_SETTINGS | LEGACY_SETTINGS | STATE_SETTINGS
 
 LETTERS = "aAb"
 """Contents of pages; `A` differs from `a` in its last token only."""
@@ -169,6 +193,7 @@ LETTERS = "aAb"
 
 def opened(shape: Shape, rank: int = 0, ranks: int = 1) -> Opened:
     """The first event of a rank's journal."""
+    mode = ("extra_buffer" if shape.interval else "base") if shape.states else ""
     config = Config(
         shape.page,
         shape.full,
@@ -182,6 +207,9 @@ def opened(shape: Shape, rank: int = 0, ranks: int = 1) -> Opened:
         shape.victims,
         shape.eviction,
         free_out_of_window=shape.frees,
+        recurrent_slots=shape.states,
+        recurrent_mode=mode,
+        track_interval=shape.interval,
     )
     return Opened(
         run="machine", rank=Rank(rank), ranks=ranks, epoch=1, route=shape.route, config=config,

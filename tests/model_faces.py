@@ -40,8 +40,8 @@ class Writing(NamedTuple):
 class FacesModel(RankModel):
     """A rank whose server keeps rows."""
 
-    def sit(self, request: int, seat: Seat) -> None:
-        """Behind a path whose window is live and locked; its lock becomes the request's own."""
+    def judge_seat(self, seat: Seat) -> None:
+        """A path that a request can start from, locked, in a row that is free."""
         page, path = self.shape.page, seat.path
         taken = {number % self.shape.rows for number in self.guests}
         turn_if(["refused"] * (path is None))
@@ -59,6 +59,13 @@ class FacesModel(RankModel):
                 or any(seat.rid == guest.rid for guest in self.guests.values())
             )
         )
+
+    def sit(self, request: int, seat: Seat) -> None:
+        """The lock that comes with it becomes the request's own."""
+        self.judge_seat(seat)
+        path = seat.path
+        assert path is not None
+        tokens = (len(path) - 1) * self.shape.page
         row = [self.tree.places[path[: at + 2]].full for at in range(len(path) - 1)]
         guest = Guest(seat.rid, seat.prompt, path, self.tree.lock(path), row, tokens, tokens, tokens)
         self.tree.unlock(seat.lock)

@@ -26,7 +26,9 @@ class RankModel(Model):
             self.tree.places[path[: at + 2]].hits += 1
         return hit, self.tree.depth(path)
 
-    def judge_admission(self, rid: str, prompt: int) -> None:
+    def judge_admission(
+        self, rid: str, prompt: int, space: bytes = b"", letters: Sequence[str] = (), force_miss: bool = False
+    ) -> None:
         rows_left = len(self.guests) < self.shape.rows
         fits = prompt > 0 and self.shape.pages(prompt) <= self.shape.row_pages
         read = {at // self.shape.page for at in range(max(0, prompt - self.shape.window), prompt)}

@@ -14,7 +14,10 @@ Prefix = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Shape:
-    """What a rank is built with: tokens per page, pages per pool, window in tokens (0: FULL alone), rows and their pages."""
+    """What a rank is built with: tokens per page, pages per pool, window in tokens (0: FULL alone), rows and their pages.
+
+    states: slots for states of a recurrent model; interval: tokens between two that are tracked (0: none are).
+    """
 
     page: int
     window: int
@@ -31,6 +34,8 @@ class Shape:
     """Tokens behind a page that its content says too: 1 where keys are pairs."""
     frees: bool = True
     """Whether requests give back what lies below their windows."""
+    states: int = 0
+    interval: int = 0
 
     @property
     def keeps(self) -> bool:

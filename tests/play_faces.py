@@ -10,6 +10,7 @@ from .machine import Chance, Command, Player, one_of, packed, rarely, some
 from .model_faces import Seat, Writing
 from .play_pages import SPACES, evict_for, lock_node, look_up, some_pages, take, unbound
 from .play_requests import NOBODY, drain, end_step, finish, stream
+from .play_slots import take_slots
 
 
 def seat(player: Player, chance: Chance) -> None:
@@ -136,6 +137,8 @@ def clear(player: Player, chance: Chance) -> None:
     sides = player.sides
     player.play("check flush", sides.live.check_flush, lambda _: sides.model.judge_flush())
     take(player, 1)
+    if player.shape.states:
+        take_slots(player, 1)
     player.play("clear", sides.live.clear, lambda _: sides.model.clear())
 
 

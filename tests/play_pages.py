@@ -13,6 +13,8 @@ from radixledger.journal.units import ROOT, UNBOUND, BoundaryId, NodeId, Pages, 
 
 from .machine import LETTERS, Chance, Command, Player, one_of, packed, rarely, some
 from .model import turn_if
+from .model_recurrent import RecurrentModel, StateTree
+from .play_slots import give_states, strays
 
 SPACES = (b"", b"e\x01\0\0\0x")
 NOBODYS = int(request_account(UNBOUND))
@@ -67,7 +69,7 @@ def look_up(player: Player, space: bytes, letters: str, tokens: int, *, force_mi
         assert end == path[: hit.tokens // page + 1]
         if not force_miss:
             assert (seen.tokens, seen.full_tokens) == (hit.tokens, hit.full_tokens)
-            assert hit.stop == why(hit, len(known) * page, inside)
+            assert hit.stop == why(hit, len(known) * page, inside, states=player.shape.states > 0)
 
     found = player.play(
         f"match {tokens} tokens of {letters} in {space!r} force_miss {force_miss}",
@@ -78,10 +80,10 @@ def look_up(player: Player, space: bytes, letters: str, tokens: int, *, force_mi
     return found.node
 
 
-def why(hit: Hit, asked: int, inside: bool) -> Stop:
+def why(hit: Hit, asked: int, inside: bool, *, states: bool) -> Stop:
     """Why a match must have ended where it did."""
     if hit.tokens < hit.full_tokens:
-        return Stop.WINDOW_DEAD
+        return Stop.NO_STATE if states else Stop.WINDOW_DEAD
     if hit.full_tokens == asked:
         return Stop.END_OF_KEY
     return Stop.DIVERGED if inside else Stop.NO_CHILD
@@ -144,7 +146,8 @@ def lock_node(player: Player, node: int) -> Receipt | None:
         if mine is not None:
             segment = [span for span in tree.spans_of(mine.end) if span[0] >= mine.start]
             dead = [stop for _, stop in segment if tree.places[mine.end[: stop + 1]].swa is None]
-            assert len(receipt.skipped) == len(dead), "tombstones passed"
+            bare = isinstance(tree, StateTree) and mine.end not in tree.states
+            assert len(receipt.skipped) == len(dead) + bare, "tombstones passed, or no state"
             assert (receipt.boundary == 0) == mine.to_root
 
     return player.play(f"lock {node} {paths.get(node)}", lambda: sides.live.lock(NodeId(node)), imagine)
@@ -202,7 +205,7 @@ def evict_for(player: Player, needed: int) -> None:
 
 
 def hand_back(player: Player, chance: Chance) -> None:
-    """Give back every receipt and every page that nobody has named; end the group."""
+    """Give back every receipt, every page that nobody has named and every state that no request has; end the group."""
     sides = player.sides
     while player.receipts:
         unlock(player, chance)
@@ -213,6 +216,8 @@ def hand_back(player: Player, chance: Chance) -> None:
     player.play(
         f"free {pages}", lambda: sides.live.free(packed(pages)), lambda _: sides.model.free(pages, None)
     )
+    if isinstance(sides.model, RecurrentModel):
+        give_states(player, strays(sides.model))
 
 
 def flush(player: Player, _: Chance) -> None:

@@ -70,7 +70,7 @@ def admit(player: Player, chance: Chance) -> None:
 
     def imagine(result: Admission | None) -> None:
         if result is None:
-            sides.model.judge_admission(rid, prompt)
+            sides.model.judge_admission(rid, prompt, space, letters[: told // shape.page], force_miss)
             return
         known = player.known(letters, told)
         hit, full_hit = sides.model.admit(result.request, rid, space, known, prompt, force_miss, priority)

@@ -20,11 +20,12 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from radixledger.cache.face_rank import FaceRank
 from radixledger.cache.host_rank import HostCommands
 
-from . import play_faces, play_pages, play_requests, witnesses
+from . import play_faces, play_pages, play_requests, play_slots, play_states, witnesses
 from .machine import LEGACY_SETTINGS, SETTINGS, WINDOW_SETTINGS, Command, Dice, Play, Setting
 from .transitions import everywhere, somewhere
 
 COMMANDS: dict[Command, int] = play_requests.COMMANDS | play_pages.COMMANDS | play_faces.COMMANDS
+STATE_COMMANDS: dict[Command, int] = COMMANDS | play_states.COMMANDS
 STEPS_BY_SEED = 900
 SEEDS = {"legacy": (1, 3)}
 """Where one play would be too short: leaves that are not cut at the window make tombstones rare."""
@@ -42,6 +43,11 @@ class Drawn:
         return self.data.draw(st.integers(least, most))
 
 
+def commands_of(setting: Setting) -> dict[Command, int]:
+    """What can be asked of a rank of this setting, with weights."""
+    return STATE_COMMANDS if setting.shape.states else COMMANDS
+
+
 def machine_of(setting: Setting) -> type[RuleBasedStateMachine]:
     """A machine with a rule for each command."""
 
@@ -53,7 +59,7 @@ def machine_of(setting: Setting) -> type[RuleBasedStateMachine]:
         def teardown(self) -> None:
             self.play.end()
 
-    for command in COMMANDS:
+    for command in commands_of(setting):
         setattr(RankMachine, command.__name__, rule(data=st.data())(_step(command)))
     return RankMachine
 
@@ -70,7 +76,8 @@ def by_seed(setting: Setting, seed: int, steps: int) -> Play:
     """A play of so many commands, the same on every machine."""
     play, rolls = Play(setting), random.Random(seed)
     chance = Dice(rolls)
-    for command in rolls.choices([*COMMANDS], [*COMMANDS.values()], k=steps):
+    commands = commands_of(setting)
+    for command in rolls.choices([*commands], [*commands.values()], k=steps):
         play.run(command, chance)
     play.end()
     return play
@@ -93,22 +100,22 @@ def test_three_witnesses_agree_after_every_command(name: str) -> None:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_long_play_meets_shortage_eviction_tombstones_and_heals(name: str) -> None:
     """R208, R253, R274: at every page size, window and policy; the witnesses agree all the way."""
-    route = SETTINGS[name].shape.route
-    assert [kind for kind in everywhere(route) if kind not in seen_by_seed(name)] == []
+    assert [kind for kind in everywhere(SETTINGS[name].play) if kind not in seen_by_seed(name)] == []
 
 
-@pytest.mark.parametrize("route", sorted({setting.shape.route for setting in SETTINGS.values()}))
-def test_every_kind_of_ownership_transition_happens(route: str) -> None:
+@pytest.mark.parametrize("play", sorted({setting.play for setting in SETTINGS.values()}))
+def test_every_kind_of_ownership_transition_happens(play: str) -> None:
     """N19: a kind that no play meets would be proven by nothing."""
-    names = [name for name, setting in SETTINGS.items() if setting.shape.route == route]
+    names = [name for name, setting in SETTINGS.items() if setting.play == play]
     seen = sum((seen_by_seed(name) for name in names), Counter())
-    assert [kind for kind in somewhere(route) if kind not in seen] == []
+    assert [kind for kind in somewhere(play) if kind not in seen] == []
 
 
 def test_every_command_of_a_rank_is_played() -> None:
     """What a rank can be asked, and is not played, would be proven by nothing."""
     source = "".join(
-        inspect.getsource(module) for module in (play_faces, play_pages, play_requests, witnesses)
+        inspect.getsource(module)
+        for module in (play_faces, play_pages, play_requests, play_slots, play_states, witnesses)
     )
     asked = set(re.findall(r"live\.(\w+)", source))
     public = {name for name, _ in inspect.getmembers(FaceRank, inspect.isfunction) if name[0] != "_"}
@@ -121,7 +128,7 @@ def test_every_command_of_a_rank_is_played() -> None:
 def test_the_model_shares_no_code_with_the_cache() -> None:
     """J19: a second opinion that borrowed the first one's arithmetic would be none."""
     sources = [path.read_text("utf-8") for path in Path(__file__).parent.glob("model*.py")]
-    assert len(sources) == 5
+    assert len(sources) == 6
     taken = {name for source in sources for name in re.findall(r"(?:from|import) (radixledger\S*)", source)}
     assert taken == {"radixledger.journal.accounts", "radixledger.journal.units"}
 

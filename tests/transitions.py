@@ -140,21 +140,67 @@ LEGACY_EVERYWHERE = kinds("""
 """What the legacy route does and no other: a leaf takes the childless tombstones above it along."""
 
 
-def everywhere(route: str) -> list[str]:
-    """What must happen under every setting of a route."""
-    own = LEGACY_EVERYWHERE if route == "legacy" else ()
-    return [*(kind for kind in EVERYWHERE if _happens(route, kind)), *own]
+STATES_EVERYWHERE = kinds("""
+    RECURRENT free→request: StateTaken admit
+    RECURRENT free→request: StateTaken alloc
+    RECURRENT request→free: StateFreed abort/tail
+    RECURRENT request→free: StateFreed finish/rejected
+    RECURRENT request→free: StateFreed finish/tail
+    RECURRENT request→free: StateFreed free
+    RECURRENT request→free: StateFreed insert/rejected
+    RECURRENT request→free: StateFreed retract/tail
+    RECURRENT request→tree: StateDonated finish
+    RECURRENT request→tree: StateDonated insert
+    RECURRENT tree→free: Removed evict/full_leaf
+    StateCopied
+    refused: state_short
+""")
+"""Where there are states of a recurrent model."""
+
+STATES_SOMEWHERE = kinds("""
+    RECURRENT request→free: StateFreed flush
+    RECURRENT tree→free: Removed admit/state_leaf
+    RECURRENT tree→free: Removed evict/state_leaf
+    RECURRENT tree→free: Removed flush
+    RECURRENT tree→free: StateFreed finish/outgrown
+    RECURRENT tree→free: StateFreed insert/outgrown
+    RECURRENT tree→free: StateFreed unfinished/outgrown
+    RECURRENT tree→free: StateFreed unlock/outgrown
+""")
+
+TRACKED_EVERYWHERE = kinds("""
+    RECURRENT free→request: StateReplaced unfinished/replacement
+    RECURRENT request→tree: StateDonated unfinished
+    StateTracked
+""")
+"""Where requests track their states, too."""
+
+TRACKED_SOMEWHERE = kinds("""
+    RECURRENT request→free: StateFreed unfinished/rejected
+    RECURRENT tree→free: Removed unfinished/state_leaf
+""")
 
 
-def somewhere(route: str) -> list[str]:
-    """What must happen under one setting of a route at least."""
-    return [kind for kind in SOMEWHERE if _happens(route, kind)]
+def everywhere(play: str) -> list[str]:
+    """What must happen under every setting of a kind of play."""
+    states = (*STATES_EVERYWHERE, *(TRACKED_EVERYWHERE if play == "tracked" else ()))
+    own = states if play in _OF_STATES else LEGACY_EVERYWHERE if play == "legacy" else ()
+    return [*(kind for kind in EVERYWHERE if _happens(play, kind)), *own]
 
 
-def _happens(route: str, kind: str) -> bool:
+def somewhere(play: str) -> list[str]:
+    """What must happen under one setting of a kind of play at least; with states, what they add to their route."""
+    states = (*STATES_SOMEWHERE, *(TRACKED_SOMEWHERE if play == "tracked" else ()))
+    return [*states] if play in _OF_STATES else [kind for kind in SOMEWHERE if _happens(play, kind)]
+
+
+_OF_STATES = ("states", "tracked")
+
+
+def _happens(play: str, kind: str) -> bool:
     """Without a window nothing has SWA or heals, no eviction asks for it, and a stranger keeps the duplicates he brought;
     without a tree nothing goes to it or comes from it, and nobody brings anything. Rows that are longer than a pool are
-    played where there are both.
+    played where there are both. A state ends a node, so no match cuts one.
     """
     of_windows = (
         "SWA ",
@@ -168,8 +214,11 @@ def _happens(route: str, kind: str) -> bool:
         "Split evict",
     )
     of_trees = ("tree", "Healed", "/duplicate", "/veto", "/released")
+    of_cuts = ("Split match", "Split admit")
     if kind == "refused: never_fits":
-        return route in ("unified", "legacy")
-    return not (route in ("radix", "chunk") and any(word in kind for word in of_windows)) and not (
-        route in ("chunk", "swa_chunk") and any(word in kind for word in of_trees)
+        return play in ("unified", "legacy")
+    return not (
+        (play in ("radix", "chunk", *_OF_STATES) and any(word in kind for word in of_windows))
+        or (play in ("chunk", "swa_chunk") and any(word in kind for word in of_trees))
+        or (play in _OF_STATES and any(word in kind for word in of_cuts))
     )

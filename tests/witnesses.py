@@ -44,9 +44,11 @@ from radixledger.journal.units import ROOT, NodeId, RequestId
 from .model import TREE, Turned
 from .model_faces import FacesModel
 from .model_legacy import LegacyModel
+from .model_recurrent import RecurrentModel
 from .model_requests import RankModel
 from .model_tree import Prefix, Shape
 from .model_use import asked
+from .state_witness import agree_on_states, choices
 
 T = TypeVar("T")
 
@@ -116,12 +118,12 @@ def image(state: State) -> tuple[object, ...]:
     rows = state.rows
     books = [
         (book.account.tobytes(), book.since.tobytes(), bytes(book.free), bytes(book.pending), tuple(book.held), book.digest)
-        for book in (state.full, state.swa)
+        for book in (state.full, state.swa, state.recurrent)
     ]  # fmt: skip
     nodes = [
         (node.id, node.parent.id if node.parent else -1, node.key, node.full, node.swa, node.namespace, node.pages, node.end,
          node.anchors, node.holds, node.swa_locks, node.boundary, node.tick, node.swa_tick, node.content, node.weight,
-         node.asked, node.answers, node.priority,
+         node.asked, node.answers, node.priority, node.recurrent, node.recurrent_tick,
          tuple((key, child.id) for key, child in (node.children or {}).items()))
         for node in state.nodes.values()
     ]  # fmt: skip
@@ -134,7 +136,7 @@ def image(state: State) -> tuple[object, ...]:
         if name not in ("content", "free", "mask", "weight")
     ]
     counters = (state.clock, state.next_node, state.next_boundary, state.next_request, state.full_protected,
-                state.swa_protected, state.dangling, state.group_open, state.tree_digest, state.closed)  # fmt: skip
+                state.swa_protected, state.recurrent_protected, state.dangling, state.group_open, state.tree_digest, state.closed)  # fmt: skip
     return (
         books, state.mapping.swa_of.tobytes(), state.mapping.nonzero, state.mapping.digest, nodes, requests, tables,
         list(rows.content), list(rows.free), dict(state.rids), counters, dict(state.running), list(state.findings),
@@ -196,7 +198,8 @@ class Witnesses:
             opened, self.tape, strict=strict, digest_every=DIGEST_EVERY, watched=Watched.EVENTS
         )
         self.folded = begin(opened)
-        self.model = MODELS.get(shape.route, FacesModel)(shape, strict)
+        kind = RecurrentModel if shape.states else MODELS.get(shape.route, FacesModel)
+        self.model = kind(shape, strict)
         self.seen: Counter[str] = Counter()
         self.letters: dict[bytes, str] = {}
         """What the machine calls the content of a page, by the bytes of its key."""
@@ -207,7 +210,7 @@ class Witnesses:
         imagine: given the live result, does the same to the model, or raises Turned; its result is for the caller.
         """
         before, begun = image(self.live.state), len(self.tape.events)
-        result, refusal = self._judged(act, imagine)
+        result, refusal = self._judged(act, imagine, begun)
         if refusal is not None:
             self._refused(before, begun, refusal)
         self.agree(begun)
@@ -216,13 +219,13 @@ class Witnesses:
     def read(self, act: Callable[[], T], imagine: Callable[[T | None], object]) -> None:
         """Ask the live rank and the model; asking leaves no trace, and a question that is refused neither."""
         before, begun = image(self.live.state), len(self.tape.events)
-        _, refusal = self._judged(act, imagine)
+        _, refusal = self._judged(act, imagine, begun)
         assert image(self.live.state) == before, "a read changed the state"
         assert len(self.tape.events) == begun, "a read wrote events"
         self.seen["refused: " + refusal.reason if refusal else "read"] += 1
 
     def _judged(
-        self, act: Callable[[], T], imagine: Callable[[T | None], object]
+        self, act: Callable[[], T], imagine: Callable[[T | None], object], begun: int
     ) -> tuple[T | None, Refusal | None]:
         refusal: Refusal | None = None
         result: T | None = None
@@ -231,6 +234,8 @@ class Witnesses:
         except Refusal as found:
             refusal = found
         lawful = frozenset[str]()
+        if isinstance(self.model, RecurrentModel):
+            self.model.told(*choices(self.tape.events[begun:]))
         try:
             imagine(result)
         except Turned as turned:
@@ -266,6 +271,8 @@ class Witnesses:
         agree_on_pages(state, self.model)
         agree_on_the_tree(state, self.model, self.paths())
         agree_on_requests(state, self.model, self.paths())
+        if isinstance(self.model, RecurrentModel):
+            agree_on_states(state, self.model, self.paths())
 
     def end(self) -> None:
         """Close the rank, and fold its journal from the first event into fresh states, with plain keys and hashed."""

@@ -4,7 +4,7 @@
 -- only another rank made; a journal of one rank that says that it is another's.
 -- kind: check
 WITH whole AS (
-    SELECT run, rank, epoch, opened_rank, opened_seq, full_pages, swa_pages
+    SELECT run, rank, epoch, opened_rank, opened_seq, full_pages, swa_pages, recurrent_slots, host_pages
     FROM runs
     WHERE opened_seq IS NOT NULL
 ), made AS (
@@ -18,10 +18,10 @@ WITH whole AS (
     WHERE request <> 0 OR node <> 0
     GROUP BY run, rank, request, node
 )
-SELECT run, rank, seq, event::VARCHAR AS event, pool || ' page ' || page || ' of ' || CASE pool WHEN 'full' THEN full_pages ELSE swa_pages END AS touched
+SELECT run, rank, seq, event::VARCHAR AS event, pool || ' page ' || page || ' of ' || CASE pool WHEN 'full' THEN full_pages WHEN 'swa' THEN swa_pages WHEN 'recurrent' THEN recurrent_slots ELSE host_pages END AS touched
 FROM pages
 JOIN whole USING (run, rank, epoch)
-WHERE page < 0 OR page > CASE pool WHEN 'full' THEN full_pages ELSE swa_pages END
+WHERE page < 0 OR page > CASE pool WHEN 'full' THEN full_pages WHEN 'swa' THEN swa_pages WHEN 'recurrent' THEN recurrent_slots ELSE host_pages END
 UNION ALL
 SELECT run, rank, min(seq), arg_min(event, seq), 'request ' || request || ' of another rank'
 FROM named

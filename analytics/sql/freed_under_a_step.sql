@@ -76,7 +76,7 @@ WITH RECURSIVE given_back AS (
     UNION ALL
     SELECT paths.* EXCLUDE (page_size, reads_from, node, ends)
     FROM paths
-    WHERE node = from_holder AND (pool = 'full' OR ends > reads_from)
+    WHERE node = from_holder AND (pool = 'full' OR (pool = 'swa' AND ends > reads_from))
 )
 SELECT run, rank, epoch, seq, event, cause, number AS running_step, began_seq, request, pool, pages
 FROM taken

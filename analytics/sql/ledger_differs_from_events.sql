@@ -22,7 +22,7 @@ WITH taken AS (
 )
 SELECT
     asked.run, asked.rank, asked.epoch, asked.seq, phase, asked.pool, available,
-    capacity - coalesce(pages_out, 0)::BIGINT * page_size AS available_by_events
+    capacity - coalesce(pages_out, 0)::BIGINT * CASE asked.pool WHEN 'recurrent' THEN 1 ELSE page_size END AS available_by_events
 FROM asked
 ASOF LEFT JOIN running
     ON asked.run = running.run AND asked.rank = running.rank AND asked.epoch = running.epoch

@@ -9,7 +9,7 @@ WITH asked AS (
     FROM ledger_pools
     LEFT JOIN (SELECT run, rank, epoch, route, page_size FROM runs) USING (run, rank, epoch)
 ), terms AS (
-    SELECT asked.*, CASE WHEN idle THEN 0 ELSE coalesce(pages_out, 0) * page_size END AS outside
+    SELECT asked.*, CASE WHEN idle THEN 0 ELSE coalesce(pages_out, 0) * CASE asked.pool WHEN 'recurrent' THEN 1 ELSE page_size END END AS outside
     FROM asked
     ASOF LEFT JOIN outside_pages
         ON asked.run = outside_pages.run AND asked.rank = outside_pages.rank AND asked.epoch = outside_pages.epoch

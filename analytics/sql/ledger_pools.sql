@@ -1,4 +1,6 @@
 -- Ledger rows by pool: the terms of the identities, in tokens, one row for each ledger and pool.
+--
+-- Those of `recurrent`, where a rank has states, are slots: a page of that pool is one.
 -- kind: view 2
 SELECT
     run, rank, epoch, seq, step, phase, idle, 'full' AS pool,
@@ -36,3 +38,16 @@ SELECT
     host_in_flight
 FROM ledgers
 WHERE host_capacity > 0
+UNION ALL
+SELECT
+    run, rank, epoch, seq, step, phase, idle, 'recurrent',
+    recurrent_capacity,
+    recurrent_available,
+    recurrent_tree_evictable,
+    recurrent_tree_protected,
+    recurrent_request_running + recurrent_request_track,
+    0,
+    0,
+    0
+FROM ledgers
+WHERE recurrent_capacity > 0

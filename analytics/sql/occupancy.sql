@@ -23,8 +23,8 @@ WITH moved AS (
     WINDOW so_far AS (PARTITION BY run, rank, epoch, pool ORDER BY seq)
 ), moments AS (
     SELECT run, rank, epoch, pool, unnest(range(1, getvariable('points') + 1)) AS point, first_seq, last_seq
-    FROM runs, (VALUES ('full'), ('swa'), ('host')) AS pools (pool)
-    WHERE pool <> 'host' OR host_pages > 0
+    FROM runs, (VALUES ('full'), ('swa'), ('host'), ('recurrent')) AS pools (pool)
+    WHERE (pool <> 'host' OR host_pages > 0) AND (pool <> 'recurrent' OR recurrent_slots > 0)
 ), asked AS (
     SELECT run, rank, epoch, pool, first_seq + (last_seq - first_seq) * point // getvariable('points') AS seq FROM moments
 )
@@ -34,8 +34,9 @@ SELECT
     coalesce(tree_pages, 0)::BIGINT AS tree_pages,
     coalesce(pending_pages, 0)::BIGINT AS pending_pages,
     coalesce(in_flight_pages, 0)::BIGINT AS in_flight_pages,
-    CASE asked.pool WHEN 'full' THEN full_pages WHEN 'swa' THEN swa_pages ELSE host_pages END
-        - request_pages - tree_pages - pending_pages - in_flight_pages AS free_pages
+    CASE asked.pool WHEN 'full' THEN full_pages WHEN 'swa' THEN swa_pages WHEN 'host' THEN host_pages ELSE recurrent_slots END
+        - coalesce(request_pages, 0) - coalesce(tree_pages, 0) - coalesce(pending_pages, 0) - coalesce(in_flight_pages, 0)
+        AS free_pages
 FROM asked
 ASOF LEFT JOIN summed
     ON asked.run = summed.run AND asked.rank = summed.rank AND asked.epoch = summed.epoch

@@ -20,6 +20,8 @@ from radixledger.journal.events import (
     Refused,
     Remapped,
     Removed,
+    StateCopied,
+    StateTaken,
     Stepped,
     Tombstoned,
     Unlocked,
@@ -86,6 +88,15 @@ def pending_page_allocated(story: Story) -> Row:
 def reserved_page_freed(story: Story) -> Row:
     seq = story.tell(Freed(request(20), pages(), pages(), pages(0), cause=COMPOSITE))
     return {"pool": "swa", "page": 0, "seq": seq, "giver": 20}
+
+
+def state_copied_from_elsewhere(story: Story) -> Row:
+    """Slot 1 is another request's; it is copied as if it were node 1's."""
+    taken = story.tell(StateTaken(TWENTY, pages(1), ALLOC))
+    seq = story.tell(StateCopied(THIRTY, NodeId(1), pages(1), pages(2), ALLOC))
+    return {
+        "seq": seq, "request": 30, "node": 1, "source": 1, "moved_seq": taken, "owner_kind": "request", "owner": 20,
+    }  # fmt: skip
 
 
 def leak_at_end(story: Story) -> Row:
@@ -255,7 +266,7 @@ def ledger_differs_from_events(story: Story) -> Row:
 FAULTS: dict[str, Callable[[Story], Row]] = {
     fault.__name__: fault
     for fault in (
-        double_free, foreign_free, two_owners, pending_page_allocated, reserved_page_freed, leak_at_end,
+        double_free, foreign_free, two_owners, state_copied_from_elsewhere, pending_page_allocated, reserved_page_freed, leak_at_end,
         stale_mapping, duplicate_mapping, credit_differs_from_delta, unbalanced_lock, locked_node_removed,
         cursor_moved_backward, path_shorter_than_window, cross_rank_touch, kept_without_a_tree, freed_under_a_step, missing_events, recorded_violations,
         ledger_identity, ledger_diagnostics, ledger_capacity_drift, ledger_after_flush, ledger_mapping_count,

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from radixledger.journal.events import Opened
+from radixledger.journal.events import Gap, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.writer import JournalWriter, Sealing
 
-from .story import STEP_NS, Story, emptied, faces, first_request, pressure, second_request
+from .story import STEP_NS, Story, emptied, faces, first_request, pressure, second_request, states
 
 
 class Clock:
@@ -38,6 +38,16 @@ def begin(run: Path, story: Story, *, begin_ns: int = 0) -> JournalWriter:
     return JournalWriter.open(
         run, replace(opened, run="", epoch=0, redaction="plain"), clock=Clock(begin_ns), sealing=Sealing.INLINE, resume=True
     )  # fmt: skip
+
+
+def tell_the_rest(writer: JournalWriter) -> None:
+    """What the story of one epoch has nothing of: states of a recurrent model, and a gap."""
+    story = Story()
+    story.frames.clear()
+    states(story)
+    tell(writer, story.frames)
+    writer.append(Gap(1, "told"))
+    writer.end_command()
 
 
 def tell(writer: JournalWriter, frames: Iterable[Frame]) -> None:

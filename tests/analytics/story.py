@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, Pool, request_account
+from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, Pool, request_account, tree_account
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import (
     Admitted,
@@ -39,6 +39,12 @@ from radixledger.journal.events import (
     Repointed,
     Retracted,
     Split,
+    StateCopied,
+    StateDonated,
+    StateFreed,
+    StateReplaced,
+    StateTaken,
+    StateTracked,
     Stepped,
     Stop,
     Tombstoned,
@@ -116,7 +122,7 @@ class Story:
         self.holder = {pool: {PageId(0): int(RESERVED)} for pool in Pool}
         self.mapped: dict[int, int] = {}
         self.totals: Counter[str] = Counter()
-        config = Config(PAGE, self.capacity, self.capacity, 2 * WINDOW)
+        config = Config(PAGE, self.capacity, self.capacity, 2 * WINDOW, recurrent_slots=4)
         labels = {"model": "tiny", "pair": "a"}
         self.tell(
             Opened(
@@ -343,10 +349,22 @@ def emptied(story: Story) -> None:
     story.tell(Digested(b"\x01\x02"))
 
 
+def states(story: Story) -> None:
+    """State slots of a caller without a row: one goes to node 1, is copied from there, and all are given back."""
+    who, node = RequestId(0), NodeId(1)
+    story.tell(StateTaken(who, pages(1, 2, 3), LOCK))
+    story.tell(StateDonated(node, request(0), pages(1), cause=LOCK))
+    story.tell(StateCopied(who, node, pages(1), pages(2), LOCK))
+    story.tell(StateTracked(ids(0), pages(3), pages(8), LOCK))
+    story.tell(StateReplaced(who, pages(3), pages(4), LOCK))
+    story.tell(StateFreed(request(0), pages(2, 3, 4), cause=LOCK))
+    story.tell(StateFreed(int(tree_account(node)), pages(1), node, cause=LOCK))
+
+
 def healthy(run: str = "told", rank: int = 0, **options: object) -> Story:
     """The whole story, and a restart with one more request behind it."""
     story = Story(run, rank, **options)  # type: ignore[arg-type]
-    for chapter in (first_request, second_request, pressure, faces, emptied):
+    for chapter in (first_request, second_request, pressure, faces, states, emptied):
         chapter(story)
     story.tell(Closed(b"\x03"))
     story.open()

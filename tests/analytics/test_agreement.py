@@ -19,7 +19,7 @@ from radixledger.tools.driver import Driver, StepClock
 from radixledger.tools.opening import Recording, open_rank
 from radixledger.tools.streams import ConversationStream, Shape
 
-from ..cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, Driven, opened
+from ..cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, STATE_SHAPES, Driven, opened
 from ..replay.runs import RANK, Clock, written
 
 SAMPLE = Path(__file__).parents[1] / "data" / "mooncake_sample.jsonl"
@@ -53,9 +53,9 @@ def test_a_trace_that_was_driven_through_the_cache_gives_no_row_on_any_check(
     assert {("Evicted",), ("Tombstoned",), ("Removed",), ("Finished",)} <= set(happened)
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, *FULL_SHAPES], ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, *FULL_SHAPES, *STATE_SHAPES], ids=str)
 def test_a_cache_that_is_driven_by_chance_breaks_no_law_of_either_witness(
-    shape: tuple[int, int, int, int], tmp_path: Path
+    shape: tuple[int, ...], tmp_path: Path
 ) -> None:
     """J19, J25: every command, over a restart. The rank is not closed: callers of its faces still hold pages."""
     written(tmp_path / "run", 160, seed=4, shape=shape, close=False)

@@ -357,7 +357,9 @@ def test_behind_a_gap_pages_are_judged_by_what_happened_since() -> None:
 def test_the_first_move_of_a_page_is_not_judged_where_a_journal_begins_at_a_snapshot() -> None:
     """Without a baseline every early free would look like a fault."""
     story = healthy()
-    story.frames = story.frames[9:]
+    whole, story.frames = story.frames, story.frames[9:]
     assert findings(story) == {}
+    story.frames = whole
     again = story.tell(Freed(request(1), pages(5), pages(), pages(), cause=COMPOSITE))
+    story.frames = story.frames[9:]
     assert only(findings(story)["double_free"], "second_seq") == [(again,)]

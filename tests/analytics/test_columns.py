@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from radixledger.analytics.batch import EVENT_TYPES, NONE, MalformedEvent
 from radixledger.analytics.columns import columns, end_to_end
 from radixledger.analytics.tables import ARRAYS
+from radixledger.journal.accounts import Pool
 from radixledger.journal.events import (
     Admitted,
     Allocated,
@@ -20,6 +21,7 @@ from radixledger.journal.events import (
     Freed,
     Healed,
     Matched,
+    StateTracked,
     Stepped,
     Unlocked,
 )
@@ -43,7 +45,7 @@ def page_rows(events: Sequence[AnyEvent]) -> Rows:
     """(seq, pool, place, page, from, to) of every move, in the order in which they happen."""
     rows = []
     for seq, event in enumerate(events, 1):
-        place = dict.fromkeys(range(4), 0)
+        place = dict.fromkeys(Pool, 0)
         for move in moves(event):
             for page in pages_of(move.pages).tolist():
                 rows.append((seq, int(move.pool), place[move.pool], page, move.giver, move.taker))
@@ -106,16 +108,18 @@ _SMALL_PAGES = st.lists(st.integers(0, 40), max_size=4).map(lambda numbers: page
 @st.composite
 def page_events(draw: st.DrawFn) -> AnyEvent:
     """Events whose page columns fit each other, lawful or not."""
-    kind = draw(
-        st.sampled_from(
-            [kind for kind in EVENT_TYPES if {"swa", "host", "landed"} & {*kind.__struct_fields__}]
-        )
-    )
+    moving = ("swa", "slot", "slots", "fresh", "host", "landed")
+    movers = [
+        kind for kind in EVENT_TYPES if set(moving) & set(kind.__struct_fields__) and kind is not StateTracked
+    ]
+    kind = draw(st.sampled_from(movers))
     fields: dict[str, Any] = {}
     swa = draw(_SMALL_PAGES)
     for name in kind.__struct_fields__:
         if name in ("swa", "host"):
             fields[name] = swa
+        elif name in ("slot", "slots", "recurrent", "former"):
+            fields[name] = draw(_SMALL_PAGES)
         elif name in ("full", "fresh", "old", "source", "target", "unmapped"):
             fields[name] = Pages(bytes(reversed(swa))[::1]) if draw(st.booleans()) else swa
         elif name in (

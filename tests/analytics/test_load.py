@@ -14,11 +14,11 @@ from radixledger.analytics.load import LoadedRank, LoadError, load
 from radixledger.analytics.store import Database, Store, StoreError, open_database
 from radixledger.analytics.tables import TABLES, TITLES
 from radixledger.journal.errors import Damaged, NoJournal
-from radixledger.journal.events import Closed, Gap
+from radixledger.journal.events import Closed
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
 
-from .journals import begin, one_epoch, tell, write
+from .journals import begin, one_epoch, tell, tell_the_rest, write
 from .story import healthy
 
 Rows = list[tuple[Any, ...]]
@@ -71,8 +71,7 @@ def test_a_run_is_loaded_rank_by_rank(run: Path) -> None:
 
 def test_every_table_gets_rows_from_a_run_that_does_everything(run: Path) -> None:
     with begin(run, one_epoch()) as writer:
-        writer.append(Gap(1, "told"))
-        writer.end_command()
+        tell_the_rest(writer)
     empty = {name for name, rows in whole(run).items() if not rows}
     assert empty == {"copies", "violations"}, "it has no host tier, and nothing went wrong"
     assert TITLES.keys() == TABLES.keys()

@@ -13,8 +13,10 @@ from radixledger.cache.keys import namespace, raw_key
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import PoolShort, Refusal
 from radixledger.cache.shell import Recorder
+from radixledger.cache.slices import Slice
 from radixledger.cache.state import Receipt
 from radixledger.journal.accounts import request_account
+from radixledger.journal.causes import Operation
 from radixledger.journal.events import AnyEvent, Config, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import FIRST, UNBOUND, Pages, Rank, Seq, TokenCount
@@ -27,6 +29,9 @@ CHUNK_SHAPES = {"chunk": (4, 0, 40, 0), "swa_chunk": (4, 9, 40, 30)}
 
 FULL_SHAPES = ((1, 0, 60, 0), (4, 0, 60, 0), (16, 0, 40, 0))
 """Shapes of the route `radix`: no window, no SWA pages."""
+
+STATE_SHAPES = ((1, 0, 60, 0, 9, 0), (128, 0, 60, 0, 16, 256))
+"""Shapes of the route `radix` with states: behind the others the state slots and the interval of tracking."""
 
 STEP_NS = 1_000_000
 
@@ -66,10 +71,14 @@ class FrameList:
         return [event for frame in self.frames for event in frame.events]
 
 
-def opened(shape: tuple[int, int, int, int] = SHAPES[1], **changes: object) -> Opened:
+def opened(shape: tuple[int, ...] = SHAPES[1], **changes: object) -> Opened:
     """A small rank of this shape, on the route that serves it unless another is named."""
-    page_size, window, full, swa = shape
-    config = Config(page_size, full, swa, window, rows=8, context_pages=64)
+    page_size, window, full, swa, slots, interval = (*shape, 0, 0)[:6]
+    mode = ("extra_buffer" if interval else "base") if slots else ""
+    config = Config(
+        page_size, full, swa, window, rows=8, context_pages=64, recurrent_slots=slots, recurrent_mode=mode,
+        track_interval=interval,
+    )  # fmt: skip
     fields: dict[str, object] = {
         "run": "driven", "rank": Rank(0), "ranks": 1, "epoch": 0, "route": "unified" if window else "radix", "config": config,
         "window_need": TokenCount(window), "stride": 4 * page_size, "redaction": "plain",
@@ -83,7 +92,7 @@ class Driven:
     def __init__(
         self,
         seed: int,
-        shape: tuple[int, int, int, int] = SHAPES[1],
+        shape: tuple[int, ...] = SHAPES[1],
         *,
         recorder: Recorder | None = None,
         seq: Seq = FIRST,
@@ -111,6 +120,8 @@ class Driven:
             (self._lock, 3), (self._unlock, 3), (self._match, 3), (self._alloc, 2), (self._free, 2),
             (self._remap, 1), (self._device_step, 4), (self._ledger, 1),
         )  # fmt: skip
+        if self.cache.state.states_each:
+            self._moves += ((self._evict_states, 2), (self._stray_state, 3))
 
     def steps(self, count: int) -> Iterator[int]:
         """Take `count` steps, one for each number that is asked for."""
@@ -194,6 +205,21 @@ class Driven:
 
     def _evict(self) -> None:
         self.cache.evict(self.chance.randrange(5), self.chance.randrange(5))
+
+    def _evict_states(self) -> None:
+        self.cache.evict_states(self.chance.randrange(3))
+
+    def _stray_state(self) -> None:
+        """A slot for nobody in particular goes to the tree with a stranger's pages, or back."""
+        slot = self.cache.take_states(1)
+        if self.unbound and self.chance.random() < 0.5:
+            pages = self.unbound.pop()
+            key = raw_key([3] * self.page_size * (len(pages) // 4))
+            brought = Slice(pages, 0, 0, request_account(UNBOUND), UNBOUND, Operation.INSERT, recurrent=slot)
+            kept = self.cache.insert(key, b"", brought).prefix
+            self.cache.free(Pages(pages[: kept * 4]))
+        else:
+            self.cache.free_states(slot)
 
     def _lock(self) -> None:
         if len(self.receipts) < 3:

@@ -51,6 +51,7 @@ class Fake(Component):
     pool = Pool.SWA
     miss = Stop.FORCED_MISS
     leaf_site = Site.PREFIX
+    frees_duplicates = True
 
     def __init__(self, name: str = "fake", *, every: int = 1, consumes: int | None = None) -> None:
         self.name = name
@@ -94,7 +95,7 @@ class Fake(Component):
         self.calls.append(f"prepare [{start}, {total})")
         return ()
 
-    def outgrown(self, state: State, node: Node) -> Events:
+    def outgrown(self, state: State, node: Node, brought: Slice) -> Events:
         self.calls.append(f"node at {node.end} outgrown")
         return ()
 

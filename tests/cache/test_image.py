@@ -21,7 +21,7 @@ from radixledger.cache.weights import MASK
 from radixledger.journal.events import Opened
 from radixledger.journal.redact import Redactor
 
-from .driven import FULL_SHAPES, SHAPES, Driven
+from .driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
 
 KEY = bytes(range(32))
 
@@ -38,27 +38,32 @@ def facts_of_book(book: PoolBook) -> tuple[object, ...]:
 
 
 def victims(state: State) -> list[list[tuple[int, int]]]:
-    """Both orders as eviction would go through them: lagging entries settled, those that are no candidates passed over."""
+    """The orders as eviction would go through them: lagging entries settled, those that are no candidates passed over."""
     leaves = (node for _, _, node in state.leaf_order if node.parent and not node.children and not node.holds)
     windows = (node for _, _, node in state.window_order if node.parent and node.swa and not node.swa_locks)
     return [
         sorted((node.tick, node.id) for node in leaves),
         sorted((node.swa_tick, node.id) for node in windows),
+        sorted(
+            (node.recurrent_tick, node.id)
+            for _, _, node in state.state_order
+            if node.parent and node.recurrent and not node.children and not node.holds
+        ),
     ]
 
 
 def facts(state: State) -> dict[str, object]:
     """Everything that `evolve` and the deciders may read, in comparable form."""
     rows = state.rows
-    kept = ("opened", "seq", "clock", "next_node", "next_boundary", "next_request", "full_protected", "swa_protected",
+    kept = ("opened", "seq", "clock", "next_node", "next_boundary", "next_request", "full_protected", "swa_protected", "recurrent_protected", "states_each",
             "dangling", "group_open", "running", "closed", "rids", "stride", "tail_pages")  # fmt: skip
     return {
         **{name: getattr(state, name) for name in kept},
-        "pools": [facts_of_book(book) for book in (state.full, state.swa)],
+        "pools": [facts_of_book(book) for book in (state.full, state.swa, state.recurrent)],
         "mapping": (state.mapping.swa_of.tolist(), state.mapping.nonzero),
         "nodes": {number: facts_of(node) for number, node in state.nodes.items()},
         "rows": [getattr(rows, name).tolist() for name in
-                 ("full_table", "swa_table", "length", "cursor", "protected", "reclaim_at", "request")],
+                 ("full_table", "swa_table", "length", "cursor", "protected", "reclaim_at", "request", "states", "tracked")],
         "free rows": rows.free,
         "requests": {number: [getattr(each, slot) for slot in each.__slots__]
                      for number, each in state.requests.items()},
@@ -67,8 +72,8 @@ def facts(state: State) -> dict[str, object]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, *FULL_SHAPES], ids=str)
-def test_a_restored_state_is_the_one_that_was_taken(shape: tuple[int, int, int, int]) -> None:
+@pytest.mark.parametrize("shape", [*SHAPES, *FULL_SHAPES, *STATE_SHAPES], ids=str)
+def test_a_restored_state_is_the_one_that_was_taken(shape: tuple[int, ...]) -> None:
     """J12: every field that is ever read, the orders of victims and the queues of free pages among them."""
     driven = Driven(11, shape)
     for count in driven.steps(150):
@@ -81,9 +86,13 @@ def test_a_restored_state_is_the_one_that_was_taken(shape: tuple[int, int, int, 
             assert again.findings == []
 
 
-@given(seed=st.integers(0, 1 << 32), cut=st.floats(0, 1), shape=st.sampled_from((*SHAPES, *FULL_SHAPES)))
+@given(
+    seed=st.integers(0, 1 << 32),
+    cut=st.floats(0, 1),
+    shape=st.sampled_from((*SHAPES, *FULL_SHAPES, *STATE_SHAPES)),
+)
 def test_an_image_and_the_events_after_it_are_the_whole_fold(
-    seed: int, cut: float, shape: tuple[int, int, int, int]
+    seed: int, cut: float, shape: tuple[int, ...]
 ) -> None:
     """J13: snapshot and tail give the same state as all events, wherever the snapshot was taken."""
     events = Driven(seed, shape).run(60).journal.events

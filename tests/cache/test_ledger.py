@@ -9,7 +9,7 @@ from radixledger.journal.accounts import FREE, Kind, Pool, kind_of
 from radixledger.journal.events import Freed, Healed, LedgerTaken, Reclaimed, Removed, Tombstoned, Transferred
 from radixledger.journal.moves import moves
 
-from .driven import FULL_SHAPES, SHAPES, Driven
+from .driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
 from .server import Server, path, text
 
 paged = pytest.mark.parametrize("page_size", [1, 16, 128, 256])
@@ -169,8 +169,8 @@ def test_totals_of_a_run_survive_a_reset_and_capacities_are_constant(page_size: 
             assert after[name] == value
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, *FULL_SHAPES])
-def test_events_alone_say_who_has_each_page_and_why(shape: tuple[int, int, int, int]) -> None:
+@pytest.mark.parametrize("shape", [*SHAPES, *FULL_SHAPES, *STATE_SHAPES])
+def test_events_alone_say_who_has_each_page_and_why(shape: tuple[int, ...]) -> None:
     """J4, J6: every move names giver, taker and cause; what leaves one account enters another, page by page."""
     driven = Driven(11, shape).run(400)
     state = driven.cache.state

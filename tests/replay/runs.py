@@ -40,7 +40,7 @@ def written(
     resume: bool = False,
     rotate_bytes: int = 1 << 20,
     close: bool = True,
-    shape: tuple[int, int, int, int] = SHAPES[1],
+    shape: tuple[int, ...] = SHAPES[1],
     route: str | None = None,
 ) -> dict[int, bytes]:
     """Drive a cache into a journal under `run`, a snapshot before each of the numbered steps.

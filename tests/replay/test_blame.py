@@ -31,7 +31,7 @@ from radixledger.replay.blame import UNKNOWN, LifeStep, story
 from radixledger.replay.fold import fold
 from radixledger.replay.seek import state_at
 
-from ..cache.driven import FULL_SHAPES, SHAPES, STEP_NS, Driven, opened
+from ..cache.driven import FULL_SHAPES, SHAPES, STATE_SHAPES, STEP_NS, Driven, opened
 from .runs import RANK, framed, written
 
 POOLS = (Pool.FULL, Pool.SWA)
@@ -60,15 +60,13 @@ def moved(frames: list[Frame], pool: Pool, page: int) -> list[tuple[int, int, in
 
 
 @settings(max_examples=20)
-@given(seed=st.integers(0, 1 << 32), shape=st.sampled_from((*SHAPES, *FULL_SHAPES)))
-def test_a_story_has_every_move_and_ends_where_the_state_stands(
-    seed: int, shape: tuple[int, int, int, int]
-) -> None:
+@given(seed=st.integers(0, 1 << 32), shape=st.sampled_from((*SHAPES, *FULL_SHAPES, *STATE_SHAPES)))
+def test_a_story_has_every_move_and_ends_where_the_state_stands(seed: int, shape: tuple[int, ...]) -> None:
     """J16: owner, partner and the event that made it so are those of the folded state, for every page."""
     frames = Driven(seed, shape).run(60).journal.frames
     state = fold(frames)
     full_of = {int(swa): full for full, swa in enumerate(state.mapping.swa_of.tolist()) if swa}
-    for pool, book in ((Pool.FULL, state.full), (Pool.SWA, state.swa)):
+    for pool, book in ((Pool.FULL, state.full), (Pool.SWA, state.swa), (Pool.RECURRENT, state.recurrent)):
         for page in range(1, book.capacity + 1):
             steps = list(story(frames, pool, page))
             given = moved(frames, pool, page)
@@ -79,6 +77,7 @@ def test_a_story_has_every_move_and_ends_where_the_state_stands(
             assert not any(step.wrong for step in steps)
             end = (steps[-1].taker, steps[-1].partner) if steps else (FREE, 0)
             partner = int(state.mapping.swa_of[page]) if pool is Pool.FULL else full_of.get(page, 0)
+            partner = 0 if pool is Pool.RECURRENT else partner
             assert end == (book.account[page], partner)
             assert book.since[page] == (given[-1][0] if given else 0)
 

@@ -29,12 +29,12 @@ from radixledger.journal.redact import Redactor
 from radixledger.journal.units import NO_PAGES, UNBOUND, NodeId, Pages, Seq
 from radixledger.replay.fold import Unfoldable, first_wrong, fold
 
-from ..cache.driven import FULL_SHAPES, SHAPES, Driven, FrameList, opened
+from ..cache.driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven, FrameList, opened
 from .runs import KEY, audited, events_of, framed, with_changed, with_inserted
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, *FULL_SHAPES], ids=str)
-def test_the_folded_state_is_the_live_one_behind_every_command(shape: tuple[int, int, int, int]) -> None:
+@pytest.mark.parametrize("shape", [*SHAPES, *FULL_SHAPES, *STATE_SHAPES], ids=str)
+def test_the_folded_state_is_the_live_one_behind_every_command(shape: tuple[int, ...]) -> None:
     """J2, J12: events are the only way in which a state changes, so folding them again is enough."""
     driven = Driven(2, shape)
     frames = driven.journal.frames
@@ -211,7 +211,12 @@ def test_whatever_was_written_down_can_be_folded_and_judged(seed: int, chance: s
 
 
 def test_every_kind_of_event_is_folded_by_the_fold() -> None:
-    seen = {type(event) for seed in range(6) for event in Driven(seed).run(250).drain().journal.events}
+    seen = {
+        type(event)
+        for shape in (SHAPES[1], STATE_SHAPES[1])
+        for seed in range(6)
+        for event in Driven(seed, shape).run(250).drain().journal.events
+    }
     seldom = {"Bound", "Snapshotted", "Violated", "Gap", "Closed", "Retokened"}
     assert {kind.__name__ for kind in set(get_args(AnyEvent)) - seen} <= seldom
 
