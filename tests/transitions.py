@@ -200,7 +200,7 @@ _OF_STATES = ("states", "tracked")
 def _happens(play: str, kind: str) -> bool:
     """Without a window nothing has SWA or heals, no eviction asks for it, and a stranger keeps the duplicates he brought;
     without a tree nothing goes to it or comes from it, and nobody brings anything. Rows that are longer than a pool are
-    played where there are both. A state ends a node, so no match cuts one.
+    played where there are both. A state ends a node, so no match cuts one. The rollback route cuts no window out.
     """
     of_windows = (
         "SWA ",
@@ -215,10 +215,12 @@ def _happens(play: str, kind: str) -> bool:
     )
     of_trees = ("tree", "Healed", "/duplicate", "/veto", "/released")
     of_cuts = ("Split match", "Split admit")
+    of_windows_cut_out = ("/window", "Split evict")
     if kind == "refused: never_fits":
         return play in ("unified", "legacy")
     return not (
         (play in ("radix", "chunk", *_OF_STATES) and any(word in kind for word in of_windows))
         or (play in ("chunk", "swa_chunk") and any(word in kind for word in of_trees))
         or (play in _OF_STATES and any(word in kind for word in of_cuts))
+        or (play == "legacy" and any(word in kind for word in of_windows_cut_out))
     )
