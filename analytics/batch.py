@@ -31,6 +31,11 @@ TAGS: dict[type, int] = {kind: int(str(kind.__struct_config__.tag)) for kind in 
 """The number of each event type, as the vocabulary promises it; SQL knows the names by them."""
 
 
+def fields_of(kind: type[Event], *but: str) -> tuple[str, ...]:
+    """The fields of an event in their order, without some."""
+    return tuple(name for name in kind.__struct_fields__ if name not in but)
+
+
 class MalformedEvent(ValueError):
     """An event whose columns do not fit each other, so that nobody can say what it moved.
 

@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from radixledger.analytics.batch import NONE, Array, Batch, Columns, Group, flatten
+from radixledger.analytics.batch import NONE, Array, Batch, Columns, Group, fields_of, flatten
 from radixledger.analytics.page_rows import page_columns
 from radixledger.analytics.state_rows import state_copies, state_tracks
-from radixledger.analytics.tables import ARRAYS, EVICTED, TABLES
+from radixledger.analytics.tables import ARRAYS, TABLES
 from radixledger.journal.accounts import describe
 from radixledger.journal.events import (
     Aborted,
@@ -305,7 +305,7 @@ _READERS: dict[str, tuple[_Reader, tuple[type[Event], ...]]] = {
     "repointings": (_repointings, (Repointed,)),
     "step_changes": (_step_changes, (Stepped,)),
     "step_spans": (_step_spans, (Stepped,)),
-    "evictions": (_fields(ints=EVICTED), (Evicted,)),
+    "evictions": (_fields(ints=fields_of(Evicted, "cause")), (Evicted,)),
     "state_copies": (state_copies, (StateCopied,)),
     "state_tracks": (state_tracks, (StateTracked,)),
     "ledgers": (_ledgers, (LedgerTaken,)),

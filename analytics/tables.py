@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from radixledger.analytics.batch import EVENT_TYPES, NONE, TAGS
+from radixledger.analytics.batch import EVENT_TYPES, NONE, TAGS, fields_of
 from radixledger.journal.accounts import Kind, Pool
 from radixledger.journal.causes import Operation, Site, label
 from radixledger.journal.events import Evicted, LedgerTaken, Phase, Stop
@@ -75,12 +75,6 @@ _FINDING = (
     *_texts("expected", "found"),
     Column("since", "BIGINT", "since", "BIGINT", "nullif(since, 0)"),
     _CAUSE,
-)
-
-EVICTED = tuple(name for name in Evicted.__struct_fields__ if name != "cause")
-
-_LEDGER_TERMS = tuple(
-    name for name in LedgerTaken.__struct_fields__ if name not in ("phase", "idle", "digest")
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -202,10 +196,15 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_numbers("requests", "tokens"),
     ),
     "step_spans": (*_KEY, *_numbers("number"), _REQUEST, *_numbers("start", "stop")),
-    "evictions": (*_KEY, *_numbers(*EVICTED), _CAUSE),
+    "evictions": (*_KEY, *_numbers(*fields_of(Evicted, "cause")), _CAUSE),
     "state_copies": (*_KEY, _REQUEST, _NODE, *_numbers("source", "target", sql="INTEGER"), _CAUSE),
     "state_tracks": (*_KEY, _REQUEST, *_numbers("slot", "end_token", sql="INTEGER"), _CAUSE),
-    "ledgers": (*_KEY, *_texts("phase"), _flag("idle"), *_numbers(*_LEDGER_TERMS)),
+    "ledgers": (
+        *_KEY,
+        *_texts("phase"),
+        _flag("idle"),
+        *_numbers(*fields_of(LedgerTaken, "phase", "idle", "digest")),
+    ),
     "refusals": (*_KEY, *_texts("reason", "detail"), *_FINDING),
     "violations": (*_KEY, *_texts("law", "detail"), *_FINDING),
     "gaps": (*_KEY, *_numbers("lost"), *_texts("reason")),
