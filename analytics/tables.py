@@ -77,6 +77,7 @@ _FINDING = (
     _CAUSE,
 )
 
+_LEDGER = fields_of(LedgerTaken, "phase", "idle", "digest")
 TABLES: dict[str, tuple[Column, ...]] = {
     "events": (
         *_KEY,
@@ -199,12 +200,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "evictions": (*_KEY, *_numbers(*fields_of(Evicted, "cause")), _CAUSE),
     "state_copies": (*_KEY, _REQUEST, _NODE, *_numbers("source", "target", sql="INTEGER"), _CAUSE),
     "state_tracks": (*_KEY, _REQUEST, *_numbers("slot", "end_token", sql="INTEGER"), _CAUSE),
-    "ledgers": (
-        *_KEY,
-        *_texts("phase"),
-        _flag("idle"),
-        *_numbers(*fields_of(LedgerTaken, "phase", "idle", "digest")),
-    ),
+    "ledgers": (*_KEY, *_texts("phase"), _flag("idle"), *_numbers(*_LEDGER)),
     "refusals": (*_KEY, *_texts("reason", "detail"), *_FINDING),
     "violations": (*_KEY, *_texts("law", "detail"), *_FINDING),
     "gaps": (*_KEY, *_numbers("lost"), *_texts("reason")),
