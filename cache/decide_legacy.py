@@ -188,6 +188,7 @@ def _overlap(state: State, node: Node, brought: Slice) -> Decision[None]:
     if live > start:
         yield split_at(state, node, live - start, brought.why(Site.HEAL))
         yield from free_duplicate(state, brought.part(first, live), brought)
+    assert not state.mapping.mapped(node.full)[0], "the FULL pages of a tombstone carry no mapping (R88)"
     fresh = brought.part(live, end)
     # A13: FULL pages that a lock holds stay where other requests read them.
     mode = HealMode.TRANSFER if node.holds else HealMode.REPLACE

@@ -109,6 +109,9 @@ class Request:
 class Server:
     """One cache with its pool of rows, and what a scheduler does with them."""
 
+    usual_route = "unified"
+    """Who serves unless a test says otherwise."""
+
     def __init__(
         self,
         page_size: int = 4,
@@ -124,8 +127,9 @@ class Server:
         events: bool = False,
         tombstone_leaf: str = "veto",
         is_eagle: bool = False,
-        route: str = "unified",
+        route: str | None = None,
     ) -> None:
+        route = route or Server.usual_route
         if route in ONE_POOL:
             window = swa_pages = 0
         self.page_size, self.window, self.dp_size = page_size, window, dp_size

@@ -19,6 +19,8 @@ from radixledger.journal.events import (
 
 from .server import FULL, EventList, Request, Server, text
 
+pytestmark = pytest.mark.usefixtures("both_trees")
+
 paged = pytest.mark.parametrize("page_size", [1, 16, 128, 256])
 
 

@@ -121,6 +121,7 @@ def test_a_reclaim_never_touches_what_the_tree_gave(page_size: int, dp_size: int
 
 @paged
 @pytest.mark.parametrize("window", [1, 4, 5, 100, 128, 300])
+@pytest.mark.usefixtures("both_trees")
 def test_the_frontier_is_the_formula_for_every_length(page_size: int, window: int) -> None:
     """R129-R132: old = max(evicted, protected), new = floorP(max(old, pre - W - P)), [old, new) is freed and noted."""
     server = Server(
@@ -143,6 +144,7 @@ def test_the_frontier_is_the_formula_for_every_length(page_size: int, window: in
 
 @pytest.mark.parametrize("seed", range(3))
 @paged
+@pytest.mark.usefixtures("both_trees")
 def test_no_boundary_ever_moves_backward(page_size: int, seed: int) -> None:
     """R132, R133: whatever length is told, in whatever order, between chunks or after."""
     chance = random.Random(seed)
@@ -166,6 +168,7 @@ def test_no_boundary_ever_moves_backward(page_size: int, seed: int) -> None:
 
 @pytest.mark.parametrize("page_size", [1, 4, 16])
 @pytest.mark.parametrize("window", [1, 3, 4, 5, 16, 20])
+@pytest.mark.usefixtures("both_trees")
 def test_the_window_before_the_insert_stop_is_live_whenever_a_request_is_cached(
     page_size: int, window: int
 ) -> None:
@@ -181,6 +184,7 @@ def test_the_window_before_the_insert_stop_is_live_whenever_a_request_is_cached(
         server.check()
 
 
+@pytest.mark.usefixtures("both_trees")
 def test_the_numbers_of_the_reference_come_out() -> None:
     """R135: P=1, W=4, protected 4, pre 16 give the boundary 11; row[4:11] is unmapped, row[11:] mapped."""
     server = roomy(1, 4)
@@ -195,6 +199,7 @@ def test_the_numbers_of_the_reference_come_out() -> None:
 
 
 @pytest.mark.parametrize("page_size", [16, 128, 256])
+@pytest.mark.usefixtures("both_trees")
 def test_a_protected_length_that_is_no_page_boundary_is_refused(page_size: int) -> None:
     """R136."""
     server = roomy(page_size)
