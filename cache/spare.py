@@ -7,7 +7,7 @@ the last prompt, somewhat before it even (answers without their thoughts, templa
 parts), so half a window more is kept there. A page is needed if such a boundary lies at or below it, within that
 distance, and all pages between are live; every other page of an unlocked window is spare.
 
-Called by `evolve`, and read by deciders. Rules: looking down follows only children and ends `reach` pages below, so that
+Called by `evolve`, and read by deciders. Rules: looking down follows only children and ends `reach_pages` below, so that
 the question costs a few steps whatever is cached; whatever can make a page spare offers the nodes that far above it.
 The state of a rank that evicts by recency alone has no order of spare nodes, and nothing here happens.
 """
@@ -20,40 +20,32 @@ from radixledger.cache.window import key_length
 from radixledger.journal.units import ROOT, TokenCount
 
 
-def reach(state: State) -> int:
-    """How many pages before it the end of a prompt needs: its window, and half a window for who leaves early."""
-    return state.tail_pages + state.tail_pages // 2
-
-
 def spare_pages(state: State, node: Node) -> int:
     """How many of the first pages of `node` no boundary can need; all of them are live or none."""
-    far, needed, below, each = reach(state), 0, 0, node
+    tail, far, needed, below, each = state.tail_pages, state.reach_pages, 0, 0, node
     while True:
         children = each.children
         alone = children is not None and len(children) == 1
         if each.asked:
             needed = max(needed, far - below)
-        elif not alone:
-            needed = max(needed, state.tail_pages - below)
+        elif not alone and tail - below > needed:
+            needed = tail - below
         if children is None or not alone:
             break
         (each,) = children.values()
         below += each.pages
         if below >= far or not each.swa:
             break
-    return max(0, node.pages - needed)
+    spare = node.pages - needed
+    return max(0, spare)
 
 
 def offer_spare(state: State, node: Node) -> None:
     """Enter a node into the order of spare nodes if it has pages that may go and that nobody can need."""
     order = state.spare_order
-    if (
-        order is not None
-        and node.swa
-        and not node.swa_locks
-        and not node.queued & IN_SPARE_ORDER
-        and spare_pages(state, node)
-    ):
+    if order is None or not node.swa or node.swa_locks or node.queued & IN_SPARE_ORDER:
+        return
+    if spare_pages(state, node):
         node.queued |= IN_SPARE_ORDER
         heappush(order, (node.swa_tick, node.id, node))
 
@@ -62,9 +54,10 @@ def offer_above(state: State, node: Node) -> None:
     """What is below `node` has changed, or that it ends something: it and those above it may be spare by now."""
     if state.spare_order is None:
         return
-    span = reach(state)
+    span = state.reach_pages
     while node.parent is not None and span > 0:
-        offer_spare(state, node)
+        if node.swa and not (node.swa_locks or node.queued & IN_SPARE_ORDER):
+            offer_spare(state, node)
         span -= node.pages
         node = node.parent
         if node.children is None or len(node.children) != 1:

@@ -252,6 +252,8 @@ class State:
         """Whether there is SWA beside FULL; without it no page is mapped and no node is a tombstone."""
         self.tail_pages: int = window.window_pages(opened.window_need, config.page_size)
         """Pages of live SWA that a boundary needs, that a lock shields; 0 without SWA."""
+        self.reach_pages = self.tail_pages + self.tail_pages // 2
+        """Pages before it that the end of a prompt needs: its window, and half a window for who leaves early (`spare`)."""
         self.seq = Seq(0)
         self.full = PoolBook(Pool.FULL, config.full_pages)
         self.swa = PoolBook(Pool.SWA, config.swa_pages)

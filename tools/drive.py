@@ -38,6 +38,7 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.driver import Driver, StepClock
 from radixledger.tools.opening import Recording, open_rank
+from radixledger.tools.policy_options import Policies, policy_options
 from radixledger.tools.route_options import Asked, route_for, route_options
 from radixledger.tools.streams import BadTrace, Job, TraceStream, read_trace
 from radixledger.tools.window_evidence import (
@@ -142,6 +143,7 @@ def drive_rank(
         "radixledger drive trace.jsonl --journal run --disable-radix-cache --limit 500",
         "radixledger drive trace.jsonl --journal run --unified --key-mode bigram --lift-bigram "
         "--free-out-of-window compare",
+        "radixledger drive trace.jsonl --journal run --unified --swa-victims use --eviction slru",
     )
 )
 @click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -152,6 +154,7 @@ def drive_rank(
     help="Folder of the run; needed unless the policy is off.",
 )
 @route_options
+@policy_options
 @windows_option
 @click.option("--page-size", default=128, show_default=True, help="Tokens per page.")
 @click.option(
@@ -224,7 +227,7 @@ def drive_rank(
 )
 @json_flag
 def command(
-    trace: Path, run: Path | None, asked: Asked, windows: str, page_size: int, window: int, full_pages: int, swa_pages: int | None,
+    trace: Path, run: Path | None, asked: Asked, policies: Policies, windows: str, page_size: int, window: int, full_pages: int, swa_pages: int | None,
     chunk: int, running: int, ranks: int, limit: int | None, policy: str, tokens: str, key_file: Path | None,
     snapshot_every: int | None, keep_bytes: int | None, watched: str, as_json: bool,
 ) -> None:  # fmt: skip
@@ -239,10 +242,10 @@ def command(
         )
     if swa_pages is None:
         swa_pages = 0 if window == 0 else _swa_pages_by_rule(window, page_size, running, chunk)
-    config = Config(
+    config = policies.put_into(Config(
         page_size, full_pages, swa_pages, window, rows_for(running), full_pages,
         key_mode=asked.key_mode, free_out_of_window=windows != "off",
-    )  # fmt: skip
+    ))  # fmt: skip
     recording = Recording(
         run, Policy(policy), tokens, key_file, snapshot_every=snapshot_every, retention=Retention(keep_bytes),
         watched=Watched(watched),

@@ -119,7 +119,7 @@ class Driver:
                 self._waiting.appendleft(job)
                 return
             key = self.cache.key_of(job.prompt)
-            admission = self.cache.admit(job.rid, key, len(job.prompt))
+            admission = self.cache.admit(job.rid, key, len(job.prompt), priority=job.priority)
             self._prefilling.append(_Live(job, key, admission.request, admission.hit.tokens))
             self.counts.admitted += 1
             self.counts.prompt_tokens += len(job.prompt)

@@ -9,7 +9,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 BLOCK_TOKENS = 512
 """Tokens per hash id of the Mooncake trace format."""
+
+PRIORITY_MAX = (1 << 31) - 1
 
 MAX_BLOCKS = (1 << 31) // BLOCK_TOKENS
 
@@ -28,6 +30,7 @@ class Job(NamedTuple):
     prompt: NDArray[np.int32]
     outputs: int
     conversation: int = -1
+    priority: int = 0
 
 
 class Stream(Protocol):
@@ -49,6 +52,8 @@ class _TraceLine(msgspec.Struct):
     output_length: int
     hash_ids: list[int]
     timestamp: float = 0
+    priority: Annotated[int, msgspec.Meta(ge=-PRIORITY_MAX, le=PRIORITY_MAX)] = 0
+    """No part of the published format: how much the path counts under `--eviction priority`."""
 
 
 def read_trace(path: Path, limit: int | None = None) -> Iterator[Job]:
@@ -80,7 +85,12 @@ def read_trace(path: Path, limit: int | None = None) -> Iterator[Job]:
                     f"{path}, line {number}: more than {MAX_BLOCKS} distinct blocks; token ids are int32"
                 )
             blocks = np.array(ids, np.int32)[:, None] * np.int32(BLOCK_TOKENS) + _OFFSETS
-            yield Job(f"trace-{number}", blocks.ravel()[: row.input_length], row.output_length)
+            yield Job(
+                f"trace-{number}",
+                blocks.ravel()[: row.input_length],
+                row.output_length,
+                priority=row.priority,
+            )
 
 
 _OFFSETS = np.arange(BLOCK_TOKENS, dtype=np.int32)

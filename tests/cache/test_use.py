@@ -10,7 +10,7 @@ from radixledger.cache.eviction import oldest_spare, oldest_window
 from radixledger.cache.invariants import broken_laws
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import LawBroken
-from radixledger.cache.spare import reach, spare_pages
+from radixledger.cache.spare import spare_pages
 from radixledger.cache.state import Node, State
 from radixledger.cache.watch import Watched
 from radixledger.cache.window_component import WindowComponent
@@ -201,7 +201,7 @@ def wanted(state: State) -> set[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
     for node in state.nodes.values():
         count = len(node.children or ())
-        pages = reach(state) if node.asked else state.tail_pages if count != 1 else 0
+        pages = state.reach_pages if node.asked else state.tail_pages if count != 1 else 0
         each = node
         while pages > 0 and each.parent is not None and each.swa:
             found |= {(each.id, at) for at in range(max(0, each.pages - pages), each.pages)}

@@ -16,6 +16,7 @@ from radixledger.tools.bench.harness import Figure, Machine, machine
 from radixledger.tools.bench.journals import journal_figures
 from radixledger.tools.bench.operations import OPERATIONS
 from radixledger.tools.bench.systems import system_figures
+from radixledger.tools.bench.workload import report
 from radixledger.tools.console import (
     USAGE,
     CommandFailure,
@@ -46,9 +47,16 @@ PARTS: dict[str, Part] = {
 }
 
 
+WORKLOAD = "workload"
+
+
 @click.command(
     epilog=examples(
-        "radixledger bench", "radixledger bench operations --quick", "radixledger bench journal --json"
+        "radixledger bench",
+        "radixledger bench operations --quick",
+        "radixledger bench journal --json",
+        "radixledger bench workload",
+        "radixledger bench workload --trace mooncake_conversation_trace.jsonl --json",
     )
 )
 @click.argument("parts", nargs=-1, metavar="[PART]...")
@@ -58,17 +66,33 @@ PARTS: dict[str, Part] = {
     type=click.Path(file_okay=False, path_type=Path),
     help="Where journals are written.  [default: a temporary folder]",
 )
+@click.option(
+    "--trace",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="With `workload`: drive the first 2,000 requests of this trace in the Mooncake format, too.",
+)
 @json_flag
-def command(parts: tuple[str, ...], quick: bool, folder: Path | None, as_json: bool) -> None:
+def command(
+    parts: tuple[str, ...], quick: bool, folder: Path | None, trace: Path | None, as_json: bool
+) -> None:
     """Measure operations, journal and whole workloads on this machine, beside their bars.
 
-    A PART is operations, operations-committed, journal or system; without one, all are measured.
+    A PART is operations, operations-committed, journal or system; without one, all are measured. The part `workload`
+    stands alone: hit rate, host seconds, events and bytes of several workloads at each memory setting, on each route
+    and in each order of window victims, beside the best that any order of FULL victims could reach.
     """
-    unknown = [part for part in parts if part not in PARTS]
+    alone = list(parts) == [WORKLOAD]
+    unknown = [part for part in parts if part not in PARTS and not alone]
     if unknown:
-        raise CommandFailure(f"there is no part {', '.join(unknown)}; parts are {', '.join(PARTS)}", USAGE)
+        known = ", ".join([*PARTS, f"{WORKLOAD} (alone)"])
+        raise CommandFailure(f"there is no part {', '.join(unknown)}; parts are {known}", USAGE)
+    if trace is not None and not alone:
+        raise CommandFailure(f"--trace goes with the part {WORKLOAD}", USAGE)
     with TemporaryDirectory(prefix="radixledger-bench-", dir=folder) as scratch:
         place = Path(scratch)
+        if alone:
+            report(place, quick=quick, trace=trace, as_json=as_json)
+            return
         here = machine(place)
         figures: list[Figure] = []
         with progress("measuring", None) as advance:

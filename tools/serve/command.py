@@ -33,6 +33,7 @@ from radixledger.tools.console import (
     waiting,
 )
 from radixledger.tools.opening import Recording
+from radixledger.tools.policy_options import Policies, policy_options
 from radixledger.tools.route_options import Asked, route_for, route_options
 from radixledger.tools.serve.config_json import spec_from_config
 from radixledger.tools.serve.loader import Checkpoint, CheckpointError, load_checkpoint, read_spec
@@ -88,6 +89,7 @@ _COUNT = click.IntRange(min=1)
               help="The folder of the run's journals; it must be new.")  # fmt: skip
 @click.option("--resume-run", is_flag=True, help="Go on with an existing RUN, in a new epoch.")
 @route_options
+@policy_options
 @windows_option
 @click.option("--page-size", type=_COUNT, default=16, show_default=True, help="Tokens of a page.")
 @click.option("--full-pages", type=_COUNT, help="FULL pages of a rank.  [default: 65,536 tokens]")
@@ -121,7 +123,7 @@ _COUNT = click.IntRange(min=1)
 @json_flag
 def command(
     requests_path: Path | None, output: Path, model_path: str, run: Path | None, resume_run: bool,
-    asked: Asked, windows: str, page_size: int, full_pages: int | None, swa_pages: int | None,
+    asked: Asked, policies: Policies, windows: str, page_size: int, full_pages: int | None, swa_pages: int | None,
     context_length: int | None, dp_size: int, chunked_prefill_size: int, max_running_requests: int,
     force_miss: bool, commit_policy: str, tokens: str, key_file: Path | None, snapshot_every: int | None,
     keep_bytes: int | None, window: int | None, as_json: bool,
@@ -147,6 +149,7 @@ def command(
     setup = Setup(
         page_size, full_pages, swa_pages, dp_size, chunked_prefill_size, max_running_requests, context_length,
         force_miss, route_for(asked, hybrid_swa=hybrid_swa, page_size=page_size), asked.key_mode, windows != "off",
+        policies,
     )  # fmt: skip
     model = _load(model_path, window)
     lines = list(

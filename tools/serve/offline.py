@@ -22,6 +22,7 @@ from radixledger.journal.events import Config, Opened
 from radixledger.journal.folder import listing, rank_folder
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.tools.opening import Recording, open_rank
+from radixledger.tools.policy_options import Policies
 from radixledger.tools.serve.capacity import Capacity
 from radixledger.tools.serve.engine import (
     Engine,
@@ -69,6 +70,7 @@ class Setup(NamedTuple):
     route: RouteName = "unified"
     key_mode: str = "raw"
     free_out_of_window: bool = True
+    policies: Policies = Policies()
 
 
 class Sizes(NamedTuple):
@@ -149,6 +151,7 @@ def sizes_of(setup: Setup, spec: ModelSpec, lines: Sequence[Line]) -> Sizes:
         key_mode=setup.key_mode,
         free_out_of_window=setup.free_out_of_window,
     )
+    config = setup.policies.put_into(config)
     need = TokenCount(config.window_tokens)
     checked(Opened("", Rank(0), setup.ranks, 0, setup.route, config, need, key_stride(config), "plain"))
     return Sizes(config, limit)

@@ -34,6 +34,8 @@ class Request(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     arrival_ms: Annotated[int, Meta(ge=0, le=ARRIVAL_MS_MAX)] = 0
     dp_rank: Annotated[int, Meta(ge=0)] | None = None
     extra_key: str | None = None
+    priority: Annotated[int, Meta(ge=-TOKENS_MAX, le=TOKENS_MAX)] = 0
+    """How much its path counts against others where the server was started with `--eviction priority`."""
     abort_after: Annotated[int, Meta(ge=0)] | None = None
     """Abort once so many tokens came out; 0 aborts while it waits."""
     abort_at_ms: Annotated[int, Meta(ge=0, le=ARRIVAL_MS_MAX)] | None = None

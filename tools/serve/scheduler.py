@@ -206,8 +206,9 @@ class Scheduler:
     def _admit(self, job: Job) -> None:
         """Give a request its row; what it finds in the cache need not be computed."""
         admission = self.cache.admit(
-            job.request.rid, self._key(job, job.known), job.known, job.namespace, force_miss=self._misses(job)
-        )
+            job.request.rid, self._key(job, job.known), job.known, job.namespace,
+            force_miss=self._misses(job), priority=job.request.priority,
+        )  # fmt: skip
         job.id, job.row, job.computed = admission.request, admission.row, admission.hit.tokens
         if job.cached_tokens is None:
             job.cached_tokens = admission.hit.tokens

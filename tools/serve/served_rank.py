@@ -74,8 +74,9 @@ class Served(Protocol):
         """What a match would give."""
 
     def admit(
-        self, rid: str, key: bytes, prompt: int, namespace: bytes = b"", /, *, force_miss: bool = False
-    ) -> Admission:
+        self, rid: str, key: bytes, prompt: int, namespace: bytes = b"", /, *, force_miss: bool = False,
+        priority: int = 0,
+    ) -> Admission:  # fmt: skip
         """Match a prompt, take a row, lock its prefix."""
 
     def extend(self, requests: NDArray[np.int64], grown: Ints, /) -> None:

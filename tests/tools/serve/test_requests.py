@@ -22,12 +22,23 @@ def read(*lines: bytes) -> list[Request | BadLine]:
     return list(read_requests(lines, BOUNDS))
 
 
-def test_a_line_needs_three_fields_and_may_have_five_more() -> None:
+def test_a_line_needs_three_fields_and_may_have_six_more() -> None:
     full = b"""{"rid": "b", "input_ids": [511], "max_new_tokens": 1, "ignore_eos": true, "arrival_ms": 7,
-        "dp_rank": 1, "extra_key": "tenant", "abort_after": 0}""".replace(b"\n", b" ")
+        "dp_rank": 1, "extra_key": "tenant", "abort_after": 0,
+        "priority": -3}""".replace(b"\n", b" ")
     assert read(GOOD, full) == [
         Request("a", [1, 2], 3),
-        Request("b", [511], 1, ignore_eos=True, arrival_ms=7, dp_rank=1, extra_key="tenant", abort_after=0),
+        Request(
+            "b",
+            [511],
+            1,
+            ignore_eos=True,
+            arrival_ms=7,
+            dp_rank=1,
+            extra_key="tenant",
+            abort_after=0,
+            priority=-3,
+        ),
     ]
 
 
