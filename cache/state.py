@@ -252,8 +252,6 @@ class State:
         """Whether there is SWA beside FULL; without it no page is mapped and no node is a tombstone."""
         self.tail_pages: int = window.window_pages(opened.window_need, config.page_size)
         """Pages of live SWA that a boundary needs, that a lock shields; 0 without SWA."""
-        self.reach_pages = self.tail_pages + self.tail_pages // 2
-        """Pages before it that the end of a prompt needs: its window, and half a window for who leaves early (`spare`)."""
         self.seq = Seq(0)
         self.full = PoolBook(Pool.FULL, config.full_pages)
         self.swa = PoolBook(Pool.SWA, config.swa_pages)
@@ -264,13 +262,7 @@ class State:
         self.rows = Rows(config)
         self.requests: dict[int, Request] = {}
         self.rids: dict[str, RequestId] = {}
-        self.leaf_order: Order = []
-        self.window_order: Order = []
-        self.graded = config.eviction != "lru"
-        """Whether FULL pressure asks something before recency (`standing`)."""
         self.state_order: Order = []
-        self.spare_order: Order | None = [] if config.swa_victims == "use" else None
-        """Nodes with window pages that no boundary can need; None where victims are chosen by recency alone."""
         self.clock = 0
         self.next_node = 1
         self.next_boundary = 1
@@ -287,7 +279,18 @@ class State:
         self.tree_digest = 0
         self.closed = False
         self.findings: list[Finding] = []
+        self._open_orders(config)
         self._open_host_tier(config)
+
+    def _open_orders(self, config: Config) -> None:
+        self.leaf_order: Order = []
+        self.window_order: Order = []
+        self.graded = config.eviction != "lru"
+        """Whether FULL pressure asks something before recency (`standing`)."""
+        self.spare_order: Order | None = [] if config.swa_victims == "use" else None
+        """Nodes with window pages that no boundary can need; None where victims are chosen by recency alone."""
+        self.reach_pages = self.tail_pages + self.tail_pages // 2
+        """Pages before it that the end of a prompt needs: its window, and half a window for who leaves early (`spare`)."""
 
     def _open_host_tier(self, config: Config) -> None:
         through = config.host_pages > 0 and config.host_write == "through"
