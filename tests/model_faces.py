@@ -72,6 +72,7 @@ class FacesModel(RankModel):
         self.show_window(guest)
         self.guests[request] = guest
         self.tree.ask(request, path, seat.prompt)
+        self.tree.used_by(path, 0, len(path))
 
     def write(self, writings: Sequence[Writing]) -> None:
         """Pages behind those that a row names become its request's; those that it names must be named again."""

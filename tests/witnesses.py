@@ -339,6 +339,14 @@ def agree_on_the_tree(state: State, model: RankModel, paths: dict[int, Prefix]) 
         assert answered == tree.answers.get(path), f"whose answer node {number} ends"
     live = [prefix for prefix, place in tree.places.items() if place.swa is not None]
     assert state.swa_protected == sum(tree.window_holders(prefix) > 0 for prefix in live)
+    for number, path in paths.items():
+        node, place = state.nodes[number], tree.places[path]
+        if tree.shape.eviction == "priority" and not node.children:
+            assert node.priority == place.priority, (
+                f"priority of leaf {number} {path}: {node.priority}, {place.priority} is right"
+            )
+        if tree.shape.eviction == "slru":
+            assert node.hits == min(place.hits + 1, 3), f"uses of node {number}"
     leaves = {number: age(state, node) for number, node in state.nodes.items()}
     windows = {number: node.swa_tick for number, node in state.nodes.items()}
     for stamps, ages in ((tree.idle_leaves(), leaves), (tree.idle_windows(), windows)):
