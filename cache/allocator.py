@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from radixledger.cache.face_rank import FaceRank, as_slots, pages_of_slots, rank_of
 from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import Req, Slots
-from radixledger.cache.refusals import Unmapped
+from radixledger.cache.refusals import StateShort, Unmapped
 from radixledger.cache.shell import Recorder
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import Pages
@@ -27,7 +27,11 @@ class MissingMapping(ValueError):
 
 
 class TokenToKVPoolAllocator(PoolAllocator):
-    """FULL slots of every rank, for models without a window; see `PoolAllocator`."""
+    """FULL slots of every rank, for models without a window; see `PoolAllocator`.
+
+    size_recurrent: state slots of a recurrent model, over all ranks. A request takes its own when it sits down in its
+    row; what is handed out here is for callers who bring states to an insert (`InsertParams.recurrent_value`).
+    """
 
     def __init__(
         self,
@@ -36,15 +40,42 @@ class TokenToKVPoolAllocator(PoolAllocator):
         page_size: int = 1,
         dp_size: int = 1,
         *,
+        size_recurrent: int = 0,
         journals: Sequence[Recorder] | None = None,
         strict: bool = True,
     ) -> None:
-        super().__init__(size, 0, kvcache, page_size, dp_size, journals=journals, strict=strict)
+        super().__init__(
+            size,
+            0,
+            kvcache,
+            page_size,
+            dp_size,
+            journals=journals,
+            strict=strict,
+            size_recurrent=size_recurrent,
+        )
 
     @property
     def size(self) -> int:
         """Slots of all ranks."""
         return self.size_full
+
+    def recurrent_available_size(self, dp_rank: int = 0) -> int:
+        """Free state slots of a rank."""
+        return rank_of(self.ranks, dp_rank).state.recurrent.available
+
+    def alloc_recurrent(self, need_size: int, dp_rank: int = 0) -> Slots | None:
+        """`need_size` state slots, int32 [need_size]; None, and nothing changed, if there are not so many."""
+        try:
+            taken = rank_of(self.ranks, dp_rank).take_states(need_size)
+        except StateShort as short:
+            self.last_refusal = short
+            return None
+        return pages_of(taken).astype(np.int32)
+
+    def free_recurrent(self, slots: ArrayLike, dp_rank: int = 0) -> None:
+        """Give back state slots that `alloc_recurrent` handed out; whatever else they are is refused by its name (A5)."""
+        rank_of(self.ranks, dp_rank).free_states(Pages(as_slots(slots).astype("<i4").tobytes()))
 
 
 class SWATokenToKVPoolAllocator(PoolAllocator):

@@ -17,15 +17,19 @@ from radixledger.cache.radix_face import BOTH, RadixFace
 from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.routing import RouteName, ServerConfig, route_of
 from radixledger.cache.unified import UnifiedRadixCache
+from radixledger.cache.unified_setup import FULL_ALONE, WITH_STATES
 
 
 class Site(NamedTuple):
-    """What a cache is built over. window: tokens, None where the model has none; keep_events: for `take_events`."""
+    """What a cache is built over. window: tokens, None where the model has none; keep_events: for `take_events`;
+    track_interval: tokens between two states that are tracked, None where nothing is.
+    """
 
     pool: ReqToTokenPool
     allocator: PoolAllocator
     window: int | None
     keep_events: bool
+    track_interval: int | None
 
 
 def _unified(config: ServerConfig, site: Site) -> RadixFace:
@@ -40,8 +44,15 @@ def _unified(config: ServerConfig, site: Site) -> RadixFace:
 
 
 def _radix(config: ServerConfig, site: Site) -> RadixFace:
+    is_eagle, tracked = config.key_units == "bigram", site.track_interval is not None
+    params = CacheInitParams(
+        site.pool, site.allocator, config.page_size, is_eagle, enable_recurrent_extra_buffer=tracked,
+        recurrent_track_interval=site.track_interval,
+    )  # fmt: skip
     return UnifiedRadixCache(
-        site.pool, site.allocator, config.page_size, is_eagle=config.key_units == "bigram",
+        site.pool, site.allocator, config.page_size, is_eagle=is_eagle,
+        tree_components=WITH_STATES if config.recurrent else FULL_ALONE, enable_recurrent_extra_buffer=tracked,
+        recurrent_track_interval=site.track_interval, component_init_params=params,
         enable_kv_cache_events=site.keep_events,
     )  # fmt: skip
 
@@ -71,13 +82,14 @@ class Built(NamedTuple):
     lacks: dict[str, object]
 
 
-_TIERS_AND_STATES: dict[str, object] = {"hierarchical_cache": False, "storage": None, "recurrent": False}
+_TIERS: dict[str, object] = {"hierarchical_cache": False, "storage": None}
+_TIERS_AND_STATES: dict[str, object] = _TIERS | {"recurrent": False}
 
 BUILT: dict[RouteName, Built] = {
     "unified": Built(_unified, {}),  # `route_of` has refused all that it lacks
     "legacy": Built(_legacy, _TIERS_AND_STATES | {"key_units": "raw"}),
     "swa_chunk": Built(_swa_chunk, _TIERS_AND_STATES),
-    "radix": Built(_radix, _TIERS_AND_STATES),
+    "radix": Built(_radix, _TIERS),
     "chunk": Built(_chunk, _TIERS_AND_STATES),
 }
 
@@ -96,11 +108,14 @@ def build_prefix_cache(
     token_to_kv_pool_allocator: PoolAllocator,
     *,
     sliding_window_size: int | None = None,
+    recurrent_track_interval: int | None = None,
     enable_kv_cache_events: bool = False,
 ) -> RadixFace:
     """The cache of a server's configuration, over its rows and slots.
 
-    sliding_window_size: tokens, of a hybrid model; the allocator has two pools then, one pool otherwise. Speculation and
+    sliding_window_size: tokens, of a hybrid model; the allocator has two pools then, one pool otherwise.
+    recurrent_track_interval: tokens, of a recurrent model whose requests track states as they go; else they leave one when
+    they finish, and pages are of one token. The allocator has the state slots. Speculation and
     disaggregation are the server's own work and change no cache, but for the unit of its keys. Raises
     UnsupportedCombination, NotOnThisRoute, or BadConfig if model, allocator and window do not agree; nothing was touched.
     """
@@ -112,7 +127,10 @@ def build_prefix_cache(
             raise NotOnThisRoute(route, field, value)
     if not config.hybrid_swa and sliding_window_size is not None:
         raise BadConfig("sliding_window_size", f"{sliding_window_size}; a model that is not hybrid has none")
+    if not config.recurrent and recurrent_track_interval is not None:
+        raise BadConfig("recurrent_track_interval", f"{recurrent_track_interval}; the model has no states")
     site = Site(
-        req_to_token_pool, token_to_kv_pool_allocator, sliding_window_size, keep_events=enable_kv_cache_events
-    )
+        req_to_token_pool, token_to_kv_pool_allocator, sliding_window_size,
+        keep_events=enable_kv_cache_events, track_interval=recurrent_track_interval,
+    )  # fmt: skip
     return built.make(config, site)

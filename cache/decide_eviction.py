@@ -37,9 +37,12 @@ def evict(state: State, full_pages: int, swa_pages: int) -> Decision[Gain]:
     return Gain(full, swa)
 
 
-def evict_states(state: State, count: int) -> Decision[StateGain]:
-    """Give state slots back, and with each the FULL pages of its leaf: those whose state was used longest ago go first."""
-    full, _, states = yield from _evict(state, (0, 0, count))
+def evict_states(state: State, count: int, full_pages: int = 0) -> Decision[StateGain]:
+    """Give state slots back, and with each the FULL pages of its leaf: those whose state was used longest ago go first.
+
+    full_pages: FULL pages that are wanted as well, and go before them; the states of their leaves count.
+    """
+    full, _, states = yield from _evict(state, (full_pages, 0, count))
     return StateGain(full, states)
 
 
@@ -75,10 +78,6 @@ def _evict(state: State, asked: tuple[int, int, int]) -> Decision[list[int]]:
             yield event
     yield Evicted(asked[0], asked[1], gained[0], gained[1], events, _EVICT, asked[2], gained[2])
     return gained
-
-
-_EVICT = cause(Operation.EVICT)
-_FULL_LEAF = cause(Operation.EVICT, Site.FULL_LEAF)
 
 
 def _whole(state: State, leaf: Node, why: Cause, gained: list[int]) -> Removed:

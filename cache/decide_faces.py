@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from radixledger.cache import decide_pages, window
-from radixledger.cache.decide_eviction import check_quiet
+from radixledger.cache.decide_eviction import check_quiet, evict_states
 from radixledger.cache.decide_growth import live_request, refuse_in_flight
 from radixledger.cache.decide_locks import check_receipt, lock_path, released
 from radixledger.cache.decide_pages import Decision
+from radixledger.cache.locks import receipt_of
 from radixledger.cache.match import is_boundary
 from radixledger.cache.refusals import Busy, ForeignFree, Refusal
 from radixledger.cache.state import Receipt, Request, State
@@ -79,6 +80,25 @@ def seat(
     for component in state.components:
         yield from component.admitted(state, request, end, _ADMIT)
     return request
+
+
+def make_room(state: State, node: NodeId) -> Decision[None]:
+    """Free what a request that is going to start at `node` will need beside pages; what it goes on from stays (R211).
+
+    Raises StateShort, and nothing changed, if there cannot be so many state slots.
+    """
+    end = state.nodes[node]
+    for component in state.components:
+        component.check_seat(state, end)
+    missing = state.states_each - state.recurrent.available
+    if missing <= 0:
+        return
+    receipt = None
+    if end.parent is not None:
+        receipt = receipt_of((yield from lock_path(state, end, UNBOUND, _ADMIT)))
+    yield from evict_states(state, missing)
+    if receipt is not None:
+        yield from released(state, receipt, UNBOUND, _ADMIT)
 
 
 def write(state: State, written: Sequence[Written]) -> Decision[None]:

@@ -5,6 +5,7 @@ Rule: here a server's words become ours, slots pages and a request its number; w
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,7 @@ from radixledger.cache.refusals import Refusal
 from radixledger.cache.state import Receipt
 from radixledger.journal.accounts import Account, request_account
 from radixledger.journal.moves import pages_of
-from radixledger.journal.units import ROOT, TO_ROOT, BoundaryId, NodeId, Pages, RequestId
+from radixledger.journal.units import NO_PAGES, ROOT, TO_ROOT, BoundaryId, NodeId, Pages, RequestId
 
 MAX_SLOT = (1 << 31) - 1
 """Slots travel as int32 (B141)."""
@@ -82,8 +83,14 @@ class FaceRank(RankCache):
 
     def hand_receipt(self, req: Req, number: RequestId) -> None:
         """Leave the receipt of a live request with its server's object, and the boundary in its mirror (R137)."""
-        params = params_of(self.state.requests[number].receipt or Receipt(ROOT, TO_ROOT))
+        params = self.params_of(self.state.requests[number].receipt or Receipt(ROOT, TO_ROOT))
         req.cache_lock_params, req.swa_uuid_for_lock = params, params.swa_uuid_for_lock
+
+    def params_of(self, receipt: Receipt) -> DecLockRefParams:
+        """A receipt as the server keeps it; what was passed over is of the one component that there is beside FULL."""
+        beside = ComponentType.RECURRENT if self.state.states_each else ComponentType.SWA
+        skipped = {beside: list(receipt.skipped)} if receipt.skipped else {}
+        return DecLockRefParams(int(receipt.boundary) or None, skipped)
 
     def account_of(self, req: Req | None) -> Account | None:
         """The account of a request that is named as giver; None for nobody in particular."""
@@ -99,6 +106,30 @@ class FaceRank(RankCache):
     def write(self, written: Sequence[Written]) -> None:
         """Tell what a server wrote into rows."""
         self._run(decide_faces.write(self.state, written))
+
+    def state_brought(self, value: Any, tokens: int) -> Pages:
+        """The state slot that comes with a key of so many tokens, of whose last it has to be the state; ValueError if not."""
+        if value is None:
+            return NO_PAGES
+        slots, page_size = as_slots(np.ravel(value)), self.state.page_size
+        if not self.state.states_each:
+            raise ValueError(f"state slot {slots.tolist()} was brought, and nothing here keeps states")
+        if slots.size != 1 or tokens % page_size:
+            raise ValueError(
+                f"{slots.size} state slots came with {tokens} tokens; one does, with whole pages of {page_size} tokens"
+            )
+        return Pages(slots.astype("<i4").tobytes())
+
+    def make_room(self, node: NodeId) -> None:
+        """Free state slots for a request that is going to start at `node`; StateShort if there cannot be so many."""
+        self._run(decide_faces.make_room(self.state, node))
+
+    def evict_each(self, full: int, swa: int, states: int) -> tuple[int, int, int]:
+        """Pages of FULL and SWA, and state slots, from the oldest of the tree: what the pools gained."""
+        if not self.state.states_each:
+            return (*self.evict(full, swa), 0)
+        gained_full, gained = self.evict_states(states, full)
+        return gained_full, 0, gained
 
     def give_up(self, full: Pages, giver: int | None = None) -> None:
         """Free FULL pages with their SWA pages; a live row that ended with them is shorter then."""
@@ -134,12 +165,6 @@ def rank_of(ranks: Sequence[FaceRank], dp_rank: int | None) -> FaceRank:
     if not 0 <= dp_rank < len(ranks):
         raise ValueError(f"dp_rank {dp_rank} is not one of {len(ranks)} ranks")
     return ranks[dp_rank]
-
-
-def params_of(receipt: Receipt) -> DecLockRefParams:
-    """A receipt as the server keeps it."""
-    from_swa = {ComponentType.SWA: list(receipt.skipped)} if receipt.skipped else {}
-    return DecLockRefParams(int(receipt.boundary) or None, from_swa)
 
 
 def _receipt(req: Req, node: NodeId) -> Receipt:

@@ -44,4 +44,4 @@ class SWARadixCache(RadixFace):
         Slots that the tree has already are freed here. Raises Refusal if slots are not the caller's to give, ValueError
         if they do not line up with the key.
         """
-        return self._inserted(params)
+        return self._inserted(params).prefix_len

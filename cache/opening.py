@@ -4,11 +4,23 @@ Rule: a server counts slots over all ranks, a rank counts pages of its own; the 
 here and nowhere else.
 """
 
+from typing import NamedTuple
+
 from radixledger.cache.config import key_stride
 from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.cache.window import pages_for
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.units import Rank, TokenCount
+
+
+class StateMode(NamedTuple):
+    """How states of a recurrent model are kept: `base` or `extra_buffer`, empty for none; tokens between two that are tracked."""
+
+    name: str = ""
+    track_interval: int = 0
+
+
+NO_STATES = StateMode()
 
 
 def opened_ranks(
@@ -22,6 +34,8 @@ def opened_ranks(
     rows: int = 1,
     max_context_len: int = 1,
     key_mode: str = "raw",
+    size_recurrent: int = 0,
+    states: StateMode = NO_STATES,
     run: str = "",
     redaction: str = "hashed",
 ) -> list[Opened]:
@@ -29,6 +43,7 @@ def opened_ranks(
 
     route: the rules that the ranks follow, see `routes`; where it has no window, `size_swa` and `sliding_window_size` are
     0. rows, max_context_len: as `ReqToTokenPool` has them. key_mode: `bigram` for caches that are built with `is_eagle`.
+    size_recurrent: state slots over all ranks, which are kept as `states` says; 0 for a model that has no states.
     redaction: `hashed`, or `plain` for owners who want token ids in their journals. Journals that are opened with these
     events can be handed to an allocator (`allocator`). Raises ValueError for sizes that make no page.
     """
@@ -49,6 +64,9 @@ def opened_ranks(
         rows=1 << (rows - 1).bit_length(),
         context_pages=pages_for(max_context_len, page_size),
         key_mode=key_mode,
+        recurrent_slots=size_recurrent // dp_size,
+        recurrent_mode=states.name,
+        track_interval=states.track_interval,
     )
     return [
         Opened(

@@ -8,14 +8,15 @@ Slots are int32 arrays; page 0 of each pool, the padding sink, is never handed o
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 
 from radixledger.cache.config import BadConfig
 from radixledger.cache.face_rank import FaceRank, as_slots, pages_of_slots, rank_of, slots_of_pages
 from radixledger.cache.kept_events import KeptEvents
-from radixledger.cache.opening import opened_ranks
+from radixledger.cache.opening import NO_STATES, StateMode, opened_ranks
 from radixledger.cache.prefix_cache import Req, Slots, TakenEvent
-from radixledger.cache.refusals import Busy, PoolShort, Refusal
+from radixledger.cache.refusals import Busy, PoolShort, Refusal, StateShort
 from radixledger.cache.shell import Recorder
 from radixledger.cache.traits import TRAITS
 from radixledger.cache.window import pages_for
@@ -28,7 +29,8 @@ _NO_SLOTS = np.zeros(0, np.int32)
 
 
 class PoolAllocator:
-    """Slots of every rank; sizes are totals over ranks. `size_swa` is 0 where there is no SWA pool.
+    """Slots of every rank; sizes are totals over ranks. `size_swa` is 0 where there is no SWA pool, `size_recurrent` where
+    there are no states of a recurrent model.
 
     kvcache: the device arrays, kept for `get_kvcache` and never touched. journals: one per rank, opened with
     `opened_ranks`, or none. strict: see `RankCache`. `last_refusal` says why the last allocation gave None (R152).
@@ -44,10 +46,11 @@ class PoolAllocator:
         *,
         journals: Sequence[Recorder] | None,
         strict: bool,
+        size_recurrent: int = 0,
     ) -> None:
         self.page_size, self.dp_size = page_size, dp_size
-        self.size_full, self.size_swa = size, size_swa
-        self.last_refusal: PoolShort | None = None
+        self.size_full, self.size_swa, self.size_recurrent = size, size_swa, size_recurrent
+        self.last_refusal: PoolShort | StateShort | None = None
         self._kvcache = kvcache
         self._strict = strict
         self._journals = journals
@@ -60,26 +63,34 @@ class PoolAllocator:
         self._begun = [rank.state.seq for rank in self.ranks]
 
     def _opened(
-        self, route: str, window: int, rows: int = 1, max_context_len: int = 1, key_mode: str = "raw"
-    ) -> list[Opened]:
+        self, route: str, window: int, rows: int = 1, max_context_len: int = 1, key_mode: str = "raw",
+        states: StateMode = NO_STATES,
+    ) -> list[Opened]:  # fmt: skip
         return opened_ranks(
             self.size_full, self.size_swa, self.page_size, self.dp_size,
             route=route, sliding_window_size=window, rows=rows, max_context_len=max_context_len,
-            key_mode=key_mode,
+            key_mode=key_mode, size_recurrent=self.size_recurrent if states.name else 0, states=states,
         )  # fmt: skip
 
-    def _check_pools(self, route: str) -> None:
+    def _check_pools(self, route: str, states: StateMode) -> None:
         wants = TRAITS[route].windowed
         if wants != (self.size_swa > 0):
             has, needs = ("FULL and SWA slots", "FULL slots alone")[:: 1 if self.size_swa else -1]
             raise BadConfig("token_to_kv_pool_allocator", f"it has {has}, route {route!r} needs {needs}")
+        if bool(states.name) != (self.size_recurrent > 0):
+            needs = "states of a recurrent model" if states.name else "no states"
+            raise BadConfig(
+                "token_to_kv_pool_allocator",
+                f"it has {self.size_recurrent} state slots, the cache keeps {needs}",
+            )
 
     def _check_journals(self, opened: list[Opened], journals: Sequence[Recorder]) -> None:
         if len(journals) != len(opened):
             raise BadConfig("journals", f"{len(journals)} for {len(opened)} ranks")
         for ours, journal in zip(opened, journals, strict=True):
-            for field in ("page_size", "full_pages", "swa_pages"):
-                value, told = getattr(ours.config, field), getattr(journal.opened.config, field)
+            config = replace(ours.config, recurrent_slots=self.size_recurrent // self.dp_size)
+            for field in ("page_size", "full_pages", "swa_pages", "recurrent_slots"):
+                value, told = getattr(config, field), getattr(journal.opened.config, field)
                 if value != told:
                     raise BadConfig(
                         field, f"the journal of rank {ours.rank} says {told}, the allocator {value}"
@@ -106,6 +117,7 @@ class PoolAllocator:
         rows: int,
         max_context_len: int,
         key_mode: str = "raw",
+        states: StateMode = NO_STATES,
         keep_events: bool = False,
     ) -> None:
         """Learn what the cache that is built over this allocator knows; nothing may have been handed out yet.
@@ -115,8 +127,8 @@ class PoolAllocator:
         """
         if [rank.state.seq for rank in self.ranks] != self._begun:
             raise Busy("slots were handed out before the cache was built over the allocator")
-        self._check_pools(route)
-        opened = self._opened(route, sliding_window_size, rows, max_context_len, key_mode)
+        self._check_pools(route, states)
+        opened = self._opened(route, sliding_window_size, rows, max_context_len, key_mode, states)
         if self._journals is not None:
             _check_settled(opened[0], self._journals[0].opened)
             opened = [journal.opened for journal in self._journals]
@@ -227,16 +239,16 @@ class PoolAllocator:
 
     def _extended(self, rank: FaceRank, owners: Sequence[Req], counts: Sequence[int]) -> Slots | None:
         """Let rows grow by `counts` tokens; their new slots, one row after the other."""
-        numbers = [rank.seated(req) for req in owners]
-        lengths = [int(rank.state.rows.length[rank.state.row_of(number)]) for number in numbers]
         growing = [at for at, count in enumerate(counts) if count]
         try:
+            numbers = [rank.seated(req) for req in owners]
+            lengths = [int(rank.state.rows.length[rank.state.row_of(number)]) for number in numbers]
             if growing:
                 rank.extend(
                     np.array([numbers[at] for at in growing], np.int64),
                     np.array([counts[at] for at in growing], np.int32),
                 )
-        except PoolShort as short:
+        except (PoolShort, StateShort) as short:
             self.last_refusal = short
             return None
         parts = [
@@ -301,7 +313,8 @@ class PoolAllocator:
 def _check_settled(ours: Opened, told: Opened) -> None:
     if told.route != ours.route:
         raise BadConfig("route", f"the journal was opened for {told.route!r}, the cache is {ours.route!r}")
-    for field in ("key_mode", "window_tokens", "rows", "context_pages"):
+    exactly = ("key_mode", "window_tokens", "recurrent_mode", "track_interval")
+    for field in (*exactly, "rows", "context_pages"):
         value, theirs = getattr(ours.config, field), getattr(told.config, field)
-        if theirs != value if field in ("key_mode", "window_tokens") else theirs < value:
+        if theirs != value if field in exactly else theirs < value:
             raise BadConfig(field, f"the journal was opened with {theirs}, the cache needs {value}")

@@ -114,7 +114,10 @@ class Req(Protocol):
 
 @dataclass(slots=True)
 class MatchPrefixParams:
-    """What to look up. `full_only` ignores SWA, for a request that looks up its own path again (R72)."""
+    """What to look up. `full_only` ignores SWA and states, for a request that looks up its own path again (R72).
+
+    `cow_recurrent`: `req` is going to start there with a copy of the state, so its state slots are made free at once.
+    """
 
     key: RadixKey
     req: Req | None = None
@@ -134,7 +137,10 @@ class MatchResult(NamedTuple):
 
 @dataclass(slots=True)
 class InsertParams:
-    """Slots of a key's tokens. The tree gave the first `prev_prefix_len`; SWA is gone below `swa_evicted_seqlen`."""
+    """Slots of a key's tokens. The tree gave the first `prev_prefix_len`; SWA is gone below `swa_evicted_seqlen`.
+
+    recurrent_value: the slot of the state after the key's last token; the cache's from then on, taken or not.
+    """
 
     key: RadixKey
     value: Any
@@ -145,7 +151,11 @@ class InsertParams:
 
 @dataclass(slots=True)
 class InsertResult:
-    """How many tokens of the key were in the tree before (R63)."""
+    """How many tokens of the key were in the tree before (R63), and what became of a state that was brought.
+
+    It was freed if the node had one already (`recurrent_exist`), it is the node's if `recurrent_committed`; with
+    neither it was freed because the key does not end in a leaf.
+    """
 
     prefix_len: int = 0
     recurrent_exist: bool = False
@@ -154,7 +164,7 @@ class InsertResult:
 
 @dataclass(slots=True)
 class EvictParams:
-    """How many tokens each pool wants; without a rank, of all ranks together (R107)."""
+    """How many tokens each pool wants, and how many state slots; without a rank, of all ranks together (R107)."""
 
     num_tokens: int = 0
     swa_num_tokens: int = 0
@@ -164,7 +174,7 @@ class EvictParams:
 
 @dataclass(slots=True)
 class EvictResult:
-    """How many tokens each pool gained (R105)."""
+    """How many tokens each pool gained, and how many state slots (R105)."""
 
     num_tokens_evicted: int = 0
     swa_num_tokens_evicted: int = 0
@@ -203,6 +213,20 @@ class CacheInitParams:
     sliding_window_size: int | None = None
     enable_recurrent_extra_buffer: bool = False
     recurrent_track_interval: int | None = None
+
+
+class StateSlots(NamedTuple):
+    """The state slots of a live request.
+
+    running: the one that it computes in. source: the one whose state has to be copied to it before the first step, 0 for
+    none: it begins at zero. track: those that take turns, one for every tracked boundary. tracked: the tokens after
+    which each of them holds the state, 0 for nothing yet.
+    """
+
+    running: int
+    source: int
+    track: tuple[int, ...] = ()
+    tracked: tuple[int, ...] = ()
 
 
 class TakenEvent(NamedTuple):

@@ -12,10 +12,11 @@ import msgspec
 import numpy as np
 
 from radixledger.cache.config import BadConfig
-from radixledger.cache.face_rank import FaceRank, as_slots, params_of, rank_of
+from radixledger.cache.face_rank import FaceRank, as_slots, rank_of
 from radixledger.cache.invariants import broken_laws
 from radixledger.cache.keys import namespace
 from radixledger.cache.match import Hit
+from radixledger.cache.opening import NO_STATES, StateMode
 from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import (
     BasePrefixCache,
@@ -26,6 +27,7 @@ from radixledger.cache.prefix_cache import (
     EvictResult,
     IncLockRefResult,
     InsertParams,
+    InsertResult,
     MatchPrefixParams,
     MatchResult,
     RadixKey,
@@ -41,7 +43,16 @@ from radixledger.cache.tree_view import TreeNode, drawn
 from radixledger.cache.window import insert_stop, key_length, pages_for
 from radixledger.journal.accounts import Kind, request_account
 from radixledger.journal.causes import Operation
-from radixledger.journal.units import ROOT, TO_ROOT, UNBOUND, BoundaryId, NodeId, Pages, RequestId, TokenCount
+from radixledger.journal.units import (
+    ROOT,
+    TO_ROOT,
+    UNBOUND,
+    BoundaryId,
+    NodeId,
+    Pages,
+    RequestId,
+    TokenCount,
+)
 
 BOTH = (ComponentType.FULL, ComponentType.SWA)
 
@@ -50,7 +61,7 @@ class RadixFace(BasePrefixCache):
     """The calls of a prefix cache, over the ranks of an allocator and the rows of a pool. Routes build it.
 
     route: the rules of the trees. sliding_window_size: tokens, 0 where the route has no window. disable: nothing is cached or matched, requests own all
-    of their rows. keep_events: `take_events` hands out what the ranks record. Raises BadConfig, before anything is
+    of their rows. states: how the states of a recurrent model are kept, if it has them. keep_events: `take_events` hands out what the ranks record. Raises BadConfig, before anything is
     touched, if allocator and cache do not agree (R14, R58).
     """
 
@@ -65,6 +76,7 @@ class RadixFace(BasePrefixCache):
         disable: bool,
         keep_events: bool,
         key_mode: str = "raw",
+        states: StateMode = NO_STATES,
     ) -> None:
         if page_size != token_to_kv_pool_allocator.page_size:
             theirs = token_to_kv_pool_allocator.page_size
@@ -79,13 +91,16 @@ class RadixFace(BasePrefixCache):
             rows=req_to_token_pool.size,
             max_context_len=req_to_token_pool.max_context_len,
             key_mode=key_mode,
+            states=states,
             keep_events=keep_events,
         )
         self.req_to_token_pool = req_to_token_pool
         self.token_to_kv_pool_allocator = token_to_kv_pool_allocator
         self.page_size = page_size
         self.route, self.traits = route, TRAITS[route]
-        self.tree_components = BOTH if self.traits.windowed else BOTH[:1]
+        self.tree_components: tuple[ComponentType, ...] = BOTH if self.traits.windowed else BOTH[:1]
+        if states.name:
+            self.tree_components += (ComponentType.RECURRENT,)
         self.disable = disable
         self.sliding_window_size = sliding_window_size or 0
         self.ranks = token_to_kv_pool_allocator.ranks
@@ -96,8 +111,11 @@ class RadixFace(BasePrefixCache):
     def match_prefix(self, params: MatchPrefixParams) -> MatchResult:
         """The usable prefix, whole pages of it; the node it ends in is cut there, and its path becomes the youngest.
 
-        Raises ValueError for a key without rank where there are several (R98).
+        Raises ValueError for a key without rank where there are several (R98), NotImplementedError if states are to be
+        copied where there are none.
         """
+        if params.cow_recurrent and not self.supports_recurrent():
+            raise NotImplementedError(f"{type(self).__name__} keeps no states that could be copied")
         rank, key = self._keyed(params.key)
         if self.disable or len(key) < rank.state.stride:
             return _matched(TreeNode(rank, ROOT))
@@ -110,7 +128,7 @@ class RadixFace(BasePrefixCache):
         rank, raw = self._keyed(key)
         return rank.peek(b"" if self.disable else raw, namespace(extra_key=key.extra_key))
 
-    def _inserted(self, params: InsertParams) -> int:
+    def _inserted(self, params: InsertParams) -> InsertResult:
         """Give the tree slots that were handed out to nobody in particular; how many tokens of the key it had.
 
         Slots that it has already are freed here where there is SWA, and stay the caller's where there is none; those
@@ -119,14 +137,21 @@ class RadixFace(BasePrefixCache):
         """
         rank, key = self._keyed(params.key)
         count = len(key) // rank.state.stride
+        slot = rank.state_brought(params.recurrent_value, len(params.key))
         if self.disable or not count:
-            return 0
+            if slot:
+                rank.free_states(slot)
+            return InsertResult()
         self._check_aligned(params)
         pages = self._pages_of_value(params.value, count)
         prev, released = params.prev_prefix_len // self.page_size, params.swa_evicted_seqlen // self.page_size
-        brought = Slice(pages, prev, released, request_account(UNBOUND), UNBOUND, Operation.INSERT)
+        giver = request_account(UNBOUND)
+        brought = Slice(pages, prev, released, giver, UNBOUND, Operation.INSERT, recurrent=slot)
         inserted = rank.insert(key, namespace(extra_key=params.key.extra_key), brought)
-        return inserted.prefix * self.page_size
+        stands = bool(slot and inserted.node.recurrent)
+        return InsertResult(
+            inserted.prefix * self.page_size, stands and not inserted.donated, inserted.donated
+        )
 
     def _check_aligned(self, params: InsertParams) -> None:
         for field in ("prev_prefix_len", "swa_evicted_seqlen"):
@@ -155,19 +180,20 @@ class RadixFace(BasePrefixCache):
         full, swa = (
             pages_for(max(0, each), self.page_size) for each in (params.num_tokens, params.swa_num_tokens)
         )
-        gained_full = gained_swa = 0
+        wanted, gained = (full, swa, params.recurrent_num), (0, 0, 0)
         for rank in ranks:
-            ask = max(0, full - gained_full), max(0, swa - gained_swa)
-            if any(ask):
-                gain = rank.evict(*ask)
-                gained_full, gained_swa = gained_full + gain.full, gained_swa + gain.swa
-        return EvictResult(gained_full * self.page_size, gained_swa * self.page_size)
+            left = [max(0, want - got) for want, got in zip(wanted, gained, strict=True)]
+            if any(left):
+                more = rank.evict_each(*left)
+                gained = gained[0] + more[0], gained[1] + more[1], gained[2] + more[2]
+        return EvictResult(gained[0] * self.page_size, gained[1] * self.page_size, gained[2])
 
     def inc_lock_ref(self, node: Any) -> IncLockRefResult:
         """Shield a path: FULL to the root, SWA over its last window; the answer is the receipt (R111, R112)."""
         if self.disable:
             return IncLockRefResult()
-        params = params_of(rank_of(self.ranks, node.dp_rank).lock(NodeId(node.id)))
+        rank = rank_of(self.ranks, node.dp_rank)
+        params = rank.params_of(rank.lock(NodeId(node.id)))
         return IncLockRefResult(params.swa_uuid_for_lock, params.skip_lock_node_ids)
 
     def dec_lock_ref(self, node: Any, params: DecLockRefParams | None = None) -> None:
@@ -254,7 +280,7 @@ class RadixFace(BasePrefixCache):
 
     def _check_receipt(self, rank: FaceRank, req: Req, number: RequestId) -> None:
         """The request still has the receipt that it was given (R137)."""
-        held = params_of(rank.state.requests[number].receipt or Receipt(ROOT, TO_ROOT))
+        held = rank.params_of(rank.state.requests[number].receipt or Receipt(ROOT, TO_ROOT))
         params = req.cache_lock_params
         if params is None or params.swa_uuid_for_lock != held.swa_uuid_for_lock:
             raise Refusal(
@@ -266,6 +292,10 @@ class RadixFace(BasePrefixCache):
     def supports_swa(self) -> bool:
         """Whether it owns a sliding window (R124)."""
         return self.traits.windowed
+
+    def supports_recurrent(self) -> bool:
+        """Whether it keeps states of a recurrent model beside FULL."""
+        return ComponentType.RECURRENT in self.tree_components
 
     def full_evictable_size(self, dp_rank: int = 0) -> int:
         """FULL tokens of the tree that no lock holds."""

@@ -107,9 +107,10 @@ class RankCache(HostCommands):
         full, swa = number(full_pages, "full_pages"), number(swa_pages, "swa_pages")
         return self._run(self.route.eviction.evict(self.state, full, swa))
 
-    def evict_states(self, count: int) -> StateGain:
-        """Ask the tree for state slots; the leaves that have them go with their FULL pages."""
-        return self._run(decide_eviction.evict_states(self.state, number(count, "count")))
+    def evict_states(self, count: int, full_pages: int = 0) -> StateGain:
+        """Ask the tree for state slots, and for FULL pages before; the leaves that have states go with their FULL pages."""
+        count, full = number(count, "count"), number(full_pages, "full_pages")
+        return self._run(decide_eviction.evict_states(self.state, count, full))
 
     def take_states(self, count: int) -> Pages:
         """State slots for whoever asks, to bring them to an insert or to give them back."""

@@ -13,11 +13,12 @@ from radixledger.cache.evolve_requests import path_pages
 from radixledger.cache.face_rank import FaceRank, slots_of_pages
 from radixledger.cache.prefix_cache import ComponentType, RadixKey, Slots
 from radixledger.cache.state import Node
+from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NodeId
 
 
 class ComponentData(NamedTuple):
-    """What a node has of one component: its slots, None for a tombstone, and how many receipts lock it."""
+    """What a node has of one component: its slots, None for a tombstone or a node without state; how many receipts lock it."""
 
     value: Slots | None
     lock_ref: int
@@ -78,6 +79,9 @@ class TreeNode:
         if self._rank.state.windowed:
             swa = slots_of_pages(node.swa, page_size) if node.swa or node.parent is None else None
             found[ComponentType.SWA] = ComponentData(swa, root + node.swa_locks)
+        if self._rank.state.states_each:
+            slot = pages_of(node.recurrent).astype(np.int32) if node.recurrent else None
+            found[ComponentType.RECURRENT] = ComponentData(slot, root + node.anchors * bool(node.recurrent))
         return found
 
     def _node(self) -> Node:
@@ -97,6 +101,14 @@ def _below(node: Node) -> Iterator[Node]:
             stack.extend(node.children.values())
 
 
+def _beside(node: Node) -> str:
+    """What a node has of a recurrent model and of a host tier."""
+    words = "" if node.full else " FULL tombstone"
+    if node.recurrent:
+        words += f" state {pages_of(node.recurrent)[0]}"
+    return words + (" copied to the host" if node.host else "")
+
+
 def drawn(rank: FaceRank) -> str:
     """One rank's tree, a line per node, children under their parent."""
     page_size = rank.state.page_size
@@ -110,7 +122,7 @@ def drawn(rank: FaceRank) -> str:
             if node.holds and rank.state.windowed:
                 locks += f", {node.swa_locks} window locks"
             tokens = f"[{(node.end - node.pages) * page_size}, {node.end * page_size})"
-            lines.append(f"{'  ' * min(depth, 40)}node {node.id} {tokens}{window}{locks}")
+            lines.append(f"{'  ' * min(depth, 40)}node {node.id} {tokens}{window}{_beside(node)}{locks}")
         children = (node.children or {}).values()
         stack.extend((child, depth + 1) for child in sorted(children, key=lambda each: -each.id))
     return "\n".join(lines)

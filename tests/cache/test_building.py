@@ -175,6 +175,10 @@ def test_a_gate_of_the_unified_route_is_no_gate_of_another(
             ground.build()
         assert (refused.value.field, refused.value.route) == (lacked, route)
         assert ground.seen() == before
+    elif field == "recurrent":
+        with pytest.raises(BadConfig, match="it has 0 state slots, the cache keeps states") as lacking:
+            ground.build()
+        assert (lacking.value.field, ground.seen()) == ("token_to_kv_pool_allocator", before)
     else:
         cache = ground.build()
         assert type(cache) is CLASSES[route]
