@@ -14,7 +14,7 @@ from radixledger.cache import decide_faces
 from radixledger.cache.arguments import number, text
 from radixledger.cache.decide_faces import Written
 from radixledger.cache.keys import namespace
-from radixledger.cache.prefix_cache import ComponentType, DecLockRefParams, Req, Slots
+from radixledger.cache.prefix_cache import ComponentType, DecLockRefParams, Ended, Req, Slots
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Refusal
 from radixledger.cache.state import Receipt
@@ -119,6 +119,18 @@ class FaceRank(RankCache):
                 f"{slots.size} state slots came with {tokens} tokens; one does, with whole pages of {page_size} tokens"
             )
         return Pages(slots.astype("<i4").tobytes())
+
+    def end(self, request: RequestId, key: bytes | None, ended: Ended) -> None:
+        """Cache `key` if there is one, and end a request as `ended` says."""
+        if ended is Ended.FINISHED:
+            self.finish(request, key)
+            return
+        if key is not None:
+            self.cache_unfinished(request, key)
+        if ended is Ended.RETRACTED:
+            self.retract(request)
+        else:
+            self.abort(request)
 
     def make_room(self, node: NodeId) -> None:
         """Free state slots for a request that is going to start at `node`; StateShort if there cannot be so many."""

@@ -47,15 +47,7 @@ def opened_ranks(
     redaction: `hashed`, or `plain` for owners who want token ids in their journals. Journals that are opened with these
     events can be handed to an allocator (`allocator`). Raises ValueError for sizes that make no page.
     """
-    for name, value in (("page_size", page_size), ("dp_size", dp_size)):
-        if value < 1:
-            raise ValueError(f"{name} is {value}; it is at least 1")
-    windowed = TRAITS.get(route, UNKNOWN).windowed
-    for name, value in (("size", size), ("size_swa", size_swa)):
-        if value // dp_size < page_size and (windowed or name == "size"):
-            raise ValueError(
-                f"{name} of {value} slots makes no page of {page_size} for each of {dp_size} ranks"
-            )
+    _check_sizes(size, size_swa, page_size, dp_size, windowed=TRAITS.get(route, UNKNOWN).windowed)
     config = Config(
         page_size=page_size,
         full_pages=size // dp_size // page_size,
@@ -82,3 +74,14 @@ def opened_ranks(
         )
         for rank in range(dp_size)
     ]
+
+
+def _check_sizes(size: int, size_swa: int, page_size: int, dp_size: int, *, windowed: bool) -> None:
+    for name, value in (("page_size", page_size), ("dp_size", dp_size)):
+        if value < 1:
+            raise ValueError(f"{name} is {value}; it is at least 1")
+    for name, value in (("size", size), ("size_swa", size_swa)):
+        if value // dp_size < page_size and (windowed or name == "size"):
+            raise ValueError(
+                f"{name} of {value} slots makes no page of {page_size} for each of {dp_size} ranks"
+            )

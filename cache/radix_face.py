@@ -249,7 +249,7 @@ class RadixFace(BasePrefixCache):
         key = None
         if is_insert and self.traits.tree and not self.disable:
             key = rank.key_of([*req.origin_input_ids, *req.output_ids][:committed])
-        _end(rank, number, key, ended or (Ended.FINISHED if is_insert else Ended.ABORTED))
+        rank.end(number, key, ended or (Ended.FINISHED if is_insert else Ended.ABORTED))
         self.req_to_token_pool.forget(req)
         req.cache_lock_params = req.swa_uuid_for_lock = None
 
@@ -383,16 +383,3 @@ def _check_computed(rank: FaceRank, req: Req, number: RequestId, tokens: int) ->
             f"request {req.rid!r} says that {tokens} tokens are computed, its row has {length}",
             request=number,
         )
-
-
-def _end(rank: FaceRank, number: RequestId, key: bytes | None, ended: Ended) -> None:
-    """Cache `key` if there is one, and end the request as `ended` says."""
-    if ended is Ended.FINISHED:
-        rank.finish(number, key)
-        return
-    if key is not None:
-        rank.cache_unfinished(number, key)
-    if ended is Ended.RETRACTED:
-        rank.retract(number)
-    else:
-        rank.abort(number)

@@ -111,11 +111,9 @@ class UnifiedRadixCache(RadixFace):
                 f"request {req.rid!r} sits in no row of rank {rank.dp_rank}, so it has no state slots"
             )
         rows, row = rank.state.rows, rank.state.row_of(number)
-        running, *track = (
-            rows.states[row].tolist() if rank.state.states_each > 1 else [int(rows.states[row, 0])]
-        )
+        running, *track = rows.states[row, : rank.state.states_each].tolist()
         source = int.from_bytes(rank.state.requests[number].source, "little")
-        return StateSlots(running, source, tuple(track), tuple(rows.tracked[row].tolist()) if track else ())
+        return StateSlots(running, source, tuple(track), tuple(rows.tracked[row, : len(track)].tolist()))
 
     def recurrent_evictable_size(self, dp_rank: int = 0) -> int:
         """State slots of the tree that no lock holds."""
