@@ -68,8 +68,8 @@ def decode(state: State, requests: NDArray[np.int64]) -> Decision[NDArray[np.int
     """
     rows, page_size = state.rows, state.page_size
     at = rows_of(state, requests)
-    lengths = rows.length.take(at)
-    offsets = lengths % page_size
+    lengths = rows.length[at]
+    offsets = lengths % rows.page
     coded, count = requests.tobytes(), len(requests)
     if np.count_nonzero(offsets) == count:
         yield Extended(coded, _ones(count), cause=_DECODE)
@@ -92,7 +92,7 @@ def decode(state: State, requests: NDArray[np.int64]) -> Decision[NDArray[np.int
         )
     for component in state.components:
         yield from component.grown(state, requests, lengths, _DECODE)
-    slots: NDArray[np.int32] = rows.last_page.take(at) * page_size + offsets
+    slots: NDArray[np.int32] = rows.last_page[at] * rows.page + offsets
     return slots
 
 
@@ -107,7 +107,7 @@ def rows_of(state: State, requests: NDArray[np.int64]) -> NDArray[np.int64]:
     """The row of each request, int64 [n]; refuses numbers that are not live or named twice."""
     coded = requests.tobytes()
     at, distinct = rows_at(coded, state.rows.mask)
-    live = state.rows.request.take(at)
+    live = state.rows.request[at]
     if live.tobytes() != coded:
         raise UnknownRequest(int(requests[live != requests][0]))
     if not distinct:

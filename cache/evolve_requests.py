@@ -4,8 +4,6 @@ Part of `evolve`, with its rule: total, and what does not add up is noted. A row
 [0, protected): the tree's; [protected, length): the request's own, its SWA part given back below `cursor`.
 """
 
-import numpy as np
-
 from radixledger.cache import window
 from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
 from radixledger.cache.spare import answer, ask, asks, withdraw
@@ -71,7 +69,7 @@ def extended(state: State, event: Extended) -> None:
     at, _ = rows_at(event.requests, rows.mask)
     if event.takers:
         _take_pages(state, event)
-    rows.length[at] = rows.length.take(at) + pages_of(event.grown)
+    rows.length[at] = rows.length[at] + pages_of(event.grown)
 
 
 def _take_pages(state: State, event: Extended) -> None:
@@ -236,8 +234,7 @@ def _show_window(state: State, row: int, stop: int) -> None:
     first = max(0, stop - state.tail_pages)
     rows.swa_table[row, :first] = 0
     if stop > first:
-        full = np.ascontiguousarray(rows.full_table[row, first:stop])
-        rows.swa_table[row, first:stop] = state.mapping.swa_of[full]
+        rows.swa_table[row, first:stop] = state.mapping.swa_of.take(rows.full_table[row, first:stop])
 
 
 def _move_cursor(state: State, row: int, cursor: int) -> None:

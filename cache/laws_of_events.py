@@ -15,7 +15,7 @@ from radixledger.cache import laws_of_page_events as pages
 from radixledger.cache import laws_of_request_events as requests
 from radixledger.cache import laws_of_state_events as states
 from radixledger.cache import laws_of_tree_events as tree
-from radixledger.cache.event_law import EventLaw, event_law
+from radixledger.cache.event_law import UNASKABLE, Check, EventLaw, check_of, event_law
 from radixledger.cache.law import Breach
 from radixledger.cache.state import Finding, Receipt, State
 from radixledger.cache.taken_ledger import take_ledger
@@ -138,7 +138,8 @@ NAMES = tuple(
 """What findings of events can be called."""
 
 _NONE: Sequence[Finding] = ()
-_NO_LAWS: tuple[EventLaw, ...] = ()
+_NO_CHECKS: tuple[Check, ...] = ()
+_CHECKS = {kind: tuple(map(check_of, laws)) for kind, laws in EVENT_LAWS.items()}
 
 
 class EventLaws:
@@ -166,10 +167,13 @@ class EventLaws:
         kind, found = type(event), _NONE
         if at and type(command[at - 1]) is e.Transferred:
             found = self._last_leaf(state, command[at - 1], event)
-        for law in EVENT_LAWS.get(kind, _NO_LAWS):
-            broken = law(state, event)
-            if broken:
-                found = [*found, *broken]
+        try:
+            for check in _CHECKS.get(kind, _NO_CHECKS):
+                if check(state, event):
+                    found = [*found, *_all_broken(state, event)]
+                    break
+        except UNASKABLE:
+            found = [*found, *_all_broken(state, event)]
         remember = self._remember.get(kind)
         if remember is not None:
             broken = remember(state, event)
@@ -254,13 +258,20 @@ class EventLaws:
             receipts = [receipt.node for receipt in owned if receipt is not None]
             lawful = node is not None and node.anchors > receipts.count(event.node)
         else:
-            request = state.requests.get(event.request)
+            request, given = state.requests.get(event.request), (event.node, event.boundary)
+            receipt = request.receipt if request is not None else None
+            lawful = receipt is not None and receipt[:2] == given
             replaced = self._replaced.get(event.request)
-            held = [request.receipt if request is not None else None, replaced[0] if replaced else None]
-            lawful = (event.node, event.boundary) in [each[:2] for each in held if each is not None]
-            if replaced is not None and replaced[0][:2] == (event.node, event.boundary):
+            if replaced is not None and replaced[0][:2] == given:
+                lawful = True
                 del self._replaced[event.request]
         if lawful:
             return _NONE
         text = f"node {event.node}, boundary {event.boundary} is no receipt of request {event.request}"
         return [Finding(Seq(state.seq + 1), RELEASE, text)]
+
+
+def _all_broken(state: State, event: AnyEvent) -> Iterator[Finding]:
+    """What a law of the event says that is broken, law by law: asked once a check has told that there is something."""
+    for law in EVENT_LAWS[type(event)]:
+        yield from law(state, event)

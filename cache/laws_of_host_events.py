@@ -3,9 +3,9 @@
 Part of `laws_of_events`. What the books alone can tell (who had a page, what has landed) is noticed by `evolve`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from radixledger.cache.event_law import event_law
+from radixledger.cache.event_law import LAWFUL, event_law
 from radixledger.cache.eviction import oldest_copy, oldest_leaf
 from radixledger.cache.law import Breach
 from radixledger.cache.laws_of_the_tree import path_up
@@ -95,16 +95,17 @@ def what_was_not_loaded_goes_where_the_group_says(state: State, event: LoadEnded
 
 
 @event_law
-def a_match_reaches_copies_that_can_be_read(state: State, event: Matched) -> Iterator[Breach]:
+def a_match_reaches_copies_that_can_be_read(state: State, event: Matched) -> Sequence[Breach]:
     """Behind the part on the device come nodes whose copies have landed, as many tokens as are told."""
     end = state.nodes[event.host_node] if event.host_node else None
     if end is None:
         if event.host_hit:
-            yield Breach(f"{event.host_hit} tokens of no node are on the host", found=event.host_hit)
-        return
+            return [Breach(f"{event.host_hit} tokens of no node are on the host", found=event.host_hit)]
+        return LAWFUL
     bare = [node for node in path_up(end) if not node.full]
     start = end.end - sum(node.pages for node in bare)
     pages = event.host_hit // state.page_size
     if start * state.page_size != event.hit or pages != end.end - start or any(node.backup for node in bare):
         text = f"{event.host_hit} tokens behind {event.hit}: copies reach from page {start} to {end.end}"
-        yield Breach(text, Pool.HOST, end.host, end.end - start, pages)
+        return [Breach(text, Pool.HOST, end.host, end.end - start, pages)]
+    return LAWFUL

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve_requests import path_pages
 from radixledger.cache.law import Breach, law, packed, shown
-from radixledger.cache.laws_of_the_tree import path_up
 from radixledger.cache.state import Node, Request, State
 from radixledger.cache.window import NEVER, next_reclaim, pages_for
 from radixledger.journal.accounts import Pool
@@ -165,14 +164,15 @@ def the_path_of_a_request_ends_in_a_live_window(state: State) -> Iterator[Breach
             )
 
 
-def live_run(node: Node) -> int:
-    """Pages of live SWA that end where `node` does, without a gap."""
-    run = 0
-    for each in path_up(node):
-        if not each.swa:
+def live_run(node: Node, enough: int = FROM_ROOT) -> int:
+    """Pages of live SWA that end where `node` does, without a gap; counted until they are `enough`."""
+    run, walk = 0, node
+    while run < enough and walk.parent is not None:
+        if not walk.swa:
             return run
-        run += each.pages
-    return FROM_ROOT
+        run += walk.pages
+        walk = walk.parent
+    return run if walk.parent is not None else FROM_ROOT
 
 
 @law

@@ -3,9 +3,9 @@
 Part of `laws_of_events`. That a slot is given by whoever has it is noticed by `evolve`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from radixledger.cache.event_law import event_law
+from radixledger.cache.event_law import LAWFUL, event_law
 from radixledger.cache.law import Breach
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Kind, Pool, tree_account
@@ -27,28 +27,31 @@ from radixledger.journal.units import ROOT, UNBOUND, Pages
 
 
 @event_law
-def a_match_ends_where_a_state_stands(state: State, event: Matched) -> Iterator[Breach]:
+def a_match_ends_where_a_state_stands(state: State, event: Matched) -> Sequence[Breach]:
     """A usable prefix ends with a node that has a state, or is empty (R71)."""
     asked = state.states_each and event.node != ROOT and not event.full_only
     if asked and not state.nodes[event.node].recurrent:
-        yield Breach(f"node {event.node} has no state", Pool.RECURRENT)
+        return [Breach(f"node {event.node} has no state", Pool.RECURRENT)]
+    return LAWFUL
 
 
 @event_law
-def an_admission_goes_on_from_a_state(state: State, event: Admitted) -> Iterator[Breach]:
+def an_admission_goes_on_from_a_state(state: State, event: Admitted) -> Sequence[Breach]:
     """A request begins at the root, or where a state stands."""
     if state.states_each and event.node != ROOT and not state.nodes[event.node].recurrent:
-        yield Breach(f"node {event.node} has no state", Pool.RECURRENT)
+        return [Breach(f"node {event.node} has no state", Pool.RECURRENT)]
+    return LAWFUL
 
 
 @event_law
-def a_lock_tells_whether_it_holds_a_state(state: State, event: Locked) -> Iterator[Breach]:
+def a_lock_tells_whether_it_holds_a_state(state: State, event: Locked) -> Sequence[Breach]:
     """A node without a state is passed over, and told; no other node is (R112)."""
     if state.states_each:
         bare = [] if state.nodes[event.node].recurrent else [event.node]
         told = ids_of(event.skipped).tolist()
         if told != bare:
-            yield Breach(f"nodes without a state {bare} were passed over, {told} are told", Pool.RECURRENT)
+            return [Breach(f"nodes without a state {bare} were passed over, {told} are told", Pool.RECURRENT)]
+    return LAWFUL
 
 
 @event_law
@@ -129,10 +132,10 @@ def a_node_gives_its_state_up_for_its_children(state: State, event: StateFreed) 
 
 
 @event_law
-def who_goes_for_a_slot_was_used_longest_ago(state: State, event: Removed) -> Iterator[Breach]:
+def who_goes_for_a_slot_was_used_longest_ago(state: State, event: Removed) -> Sequence[Breach]:
     """A shortage of slots takes the unlocked leaf whose state was used longest ago (R67, R102)."""
     if event.cause & 31 != Site.STATE_LEAF:
-        return
+        return LAWFUL
     node = state.nodes[event.node]
     candidates = [
         (each.recurrent_tick, each.id)
@@ -141,7 +144,8 @@ def who_goes_for_a_slot_was_used_longest_ago(state: State, event: Removed) -> It
     ]
     if (node.recurrent_tick, node.id) != min(candidates, default=(0, 0)):
         text = f"node {node.id}, used at {node.recurrent_tick}, went before node {min(candidates, default=(0, 0))[1]}"
-        yield Breach(text, Pool.RECURRENT, event.recurrent)
+        return [Breach(text, Pool.RECURRENT, event.recurrent)]
+    return LAWFUL
 
 
 def _slot(number: int) -> Pages:

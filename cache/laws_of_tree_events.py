@@ -5,12 +5,11 @@ Part of `laws_of_events`. Those that only the unified route follows ask for it b
 
 from collections.abc import Iterator, Sequence
 
-from radixledger.cache.event_law import event_law
+from radixledger.cache.event_law import LAWFUL, event_law
 from radixledger.cache.eviction import oldest_leaf, oldest_spare, oldest_window
 from radixledger.cache.law import Breach
 from radixledger.cache.laws_of_page_events import lent
 from radixledger.cache.laws_of_requests import live_run
-from radixledger.cache.laws_of_the_tree import path_up
 from radixledger.cache.spare import spare_pages
 from radixledger.cache.state import Node, State
 from radixledger.journal.accounts import Pool
@@ -31,7 +30,7 @@ from radixledger.journal.events import (
     Transferred,
 )
 from radixledger.journal.moves import ids_of
-from radixledger.journal.units import ROOT
+from radixledger.journal.units import ROOT, BoundaryId, NodeId
 
 _FLUSH = cause(Operation.FLUSH)
 _FULL_LEAF = cause(Operation.EVICT, Site.FULL_LEAF)
@@ -46,44 +45,54 @@ def has_a_tree(state: State) -> bool:
 
 
 @event_law
-def a_match_ends_in_a_live_window(state: State, event: Matched) -> Iterator[Breach]:
+def a_match_ends_in_a_live_window(state: State, event: Matched) -> Sequence[Breach]:
     """A usable prefix has a window of live SWA behind it, or is live from the root (R73-R76)."""
     if event.node != ROOT and not event.full_only and has_a_tree(state):
-        run = live_run(state.nodes[event.node])
+        run = live_run(state.nodes[event.node], state.tail_pages)
         if run < state.tail_pages:
             text = f"{run} live pages end at node {event.node}, {state.tail_pages} are needed"
-            yield Breach(text, expected=state.tail_pages, found=run)
+            return [Breach(text, expected=state.tail_pages, found=run)]
+    return LAWFUL
 
 
 @event_law
-def a_match_stays_within_its_question(state: State, event: Matched) -> Iterator[Breach]:
+def a_match_stays_within_its_question(state: State, event: Matched) -> Sequence[Breach]:
     """hit <= full_hit <= asked, and the node belongs to the namespace that was asked in."""
+    found: list[Breach] = []
     if event.stop != 4 and not 0 <= event.hit <= event.full_hit <= event.asked:
-        yield Breach(f"asked {event.asked} tokens, FULL reaches {event.full_hit}, {event.hit} are usable")
+        found.append(
+            Breach(f"asked {event.asked} tokens, FULL reaches {event.full_hit}, {event.hit} are usable")
+        )
     if event.node != ROOT and state.nodes[event.node].namespace != event.namespace:
-        yield Breach(f"node {event.node} belongs to another namespace than the one that was asked in")
+        found.append(Breach(f"node {event.node} belongs to another namespace than the one that was asked in"))
+    return found
 
 
 @event_law
-def a_leaf_grows_where_there_is_a_tree(state: State, event: Transferred) -> Iterator[Breach]:
+def a_leaf_grows_where_there_is_a_tree(state: State, event: Transferred) -> Sequence[Breach]:
     """A chunk route gives nothing to a tree: what a request computed is its own to the end (R150)."""
     if not state.traits.tree:
-        yield Breach(f"route {state.opened.route!r} has no tree", Pool.FULL, event.full)
+        return [Breach(f"route {state.opened.route!r} has no tree", Pool.FULL, event.full)]
+    return LAWFUL
 
 
 @event_law
-def a_new_leaf_is_whole_and_alone(state: State, event: Transferred) -> Iterator[Breach]:
+def a_new_leaf_is_whole_and_alone(state: State, event: Transferred) -> Sequence[Breach]:
     """A leaf has a key for each page, SWA for all or none, and begins like no other child of its parent (R82, R97)."""
+    found: list[Breach] = []
     full, swa, stride = len(event.full) >> 2, len(event.swa) >> 2, state.stride
     if not full or len(event.key) != full * stride or swa not in (0, full):
-        yield Breach(
-            f"{full} FULL and {swa} SWA pages have {len(event.key)} bytes of key", Pool.FULL, event.full
+        found.append(
+            Breach(
+                f"{full} FULL and {swa} SWA pages have {len(event.key)} bytes of key", Pool.FULL, event.full
+            )
         )
     parent = state.nodes[event.parent]
     first = event.key[:stride]
     begun = (parent.children or {}).get((event.namespace, first) if parent.parent is None else first)
     if begun is not None:
-        yield Breach(f"node {begun.id} begins with the same page", Pool.FULL, event.full)
+        found.append(Breach(f"node {begun.id} begins with the same page", Pool.FULL, event.full))
+    return found
 
 
 def shape_of_the_last_leaf(state: State, leaf: Transferred) -> str:
@@ -99,7 +108,7 @@ def shape_of_the_last_leaf(state: State, leaf: Transferred) -> str:
     pages = len(leaf.full) >> 2
     if (
         leaf.cause >> 5 == Operation.UNFINISHED
-        and (run := live_run(state.nodes[leaf.node])) < state.tail_pages
+        and (run := live_run(state.nodes[leaf.node], state.tail_pages)) < state.tail_pages
     ):
         return f"{run} live pages end at node {leaf.node}, {state.tail_pages} are needed to go on (R259)"
     too_long = pages > state.tail_pages and not state.traits.live_ends
@@ -107,151 +116,174 @@ def shape_of_the_last_leaf(state: State, leaf: Transferred) -> str:
 
 
 @event_law
-def a_split_moves_the_mark(state: State, event: Split) -> Iterator[Breach]:
+def a_split_moves_the_mark(state: State, event: Split) -> Sequence[Breach]:
     """The boundary mark goes to the older part, once (R114)."""
     mark = state.nodes[event.node].boundary
     if event.boundary != mark:
         text = f"node {event.node} has mark {mark}, node {event.upper} got {event.boundary}"
-        yield Breach(text, expected=mark, found=event.boundary)
+        return [Breach(text, expected=mark, found=event.boundary)]
+    return LAWFUL
 
 
 @event_law
-def a_tombstone_keeps_no_mapping(state: State, event: Tombstoned) -> Iterator[Breach]:
+def a_tombstone_keeps_no_mapping(state: State, event: Tombstoned) -> Sequence[Breach]:
     """All FULL pages of the node lose their mapping with its SWA pages (R30, R99)."""
     node = state.nodes[event.node]
     if event.full != node.full:
         text = f"node {node.id} has {node.pages} FULL pages, {len(event.full) >> 2} lose their mapping"
-        yield Breach(text, Pool.FULL, node.full, node.pages, len(event.full) >> 2)
+        return [Breach(text, Pool.FULL, node.full, node.pages, len(event.full) >> 2)]
+    return LAWFUL
 
 
 @event_law
-def a_heal_covers_its_node(state: State, event: Healed) -> Iterator[Breach]:
+def a_heal_covers_its_node(state: State, event: Healed) -> Sequence[Breach]:
     """Every page of the node gets a live one, which was mapped to the SWA page that comes with it (R83, R89)."""
     node = state.nodes[event.node]
     if event.old != node.full or not len(event.fresh) == len(event.old) == len(event.swa):
         text = (
             f"node {node.id} has {node.pages} pages: {len(event.old) >> 2} old, {len(event.fresh) >> 2} fresh"
         )
-        yield Breach(text, Pool.FULL, event.fresh, node.pages, len(event.fresh) >> 2)
-    elif state.mapping.swa_pages(event.fresh) != event.swa:
-        yield Breach(f"the fresh pages of node {node.id} are mapped to others", Pool.SWA, event.swa)
+        return [Breach(text, Pool.FULL, event.fresh, node.pages, len(event.fresh) >> 2)]
+    if state.mapping.swa_pages(event.fresh) != event.swa:
+        return [Breach(f"the fresh pages of node {node.id} are mapped to others", Pool.SWA, event.swa)]
+    return LAWFUL
 
 
 @event_law
-def a_heal_keeps_what_is_locked_and_nothing_else(state: State, event: Healed) -> Iterator[Breach]:
+def a_heal_keeps_what_is_locked_and_nothing_else(state: State, event: Healed) -> Sequence[Breach]:
     """FULL pages stay where a lock holds them, and are replaced where none does (A13, R90)."""
     held = state.nodes[event.node].holds > 0
     if has_a_tree(state) and held != (event.mode == HealMode.TRANSFER):
         text = (
             f"node {event.node} is {'held' if held else 'not held'}, mode {HealMode(event.mode).name.lower()}"
         )
-        yield Breach(text, Pool.FULL, event.old)
+        return [Breach(text, Pool.FULL, event.old)]
+    return LAWFUL
 
 
 @event_law
-def a_removed_leaf_gives_up_all_its_pages(state: State, event: Removed) -> Iterator[Breach]:
+def a_removed_leaf_gives_up_all_its_pages(state: State, event: Removed) -> Sequence[Breach]:
     """Of all pools, each page once (R100)."""
+    found: list[Breach] = []
     node = state.nodes[event.node]
     if event.recurrent != node.recurrent:
-        yield Breach(f"node {node.id} has another state, or none", Pool.RECURRENT, node.recurrent)
+        found.append(Breach(f"node {node.id} has another state, or none", Pool.RECURRENT, node.recurrent))
     if (event.full, event.swa) != (node.full, node.swa):
         text = f"node {node.id} has {node.pages} FULL and {len(node.swa) >> 2} SWA pages, "
         text += f"{len(event.full) >> 2} and {len(event.swa) >> 2} went"
-        yield Breach(text, Pool.FULL, node.full, node.pages, len(event.full) >> 2)
+        found.append(Breach(text, Pool.FULL, node.full, node.pages, len(event.full) >> 2))
+    return found
 
 
 @event_law
-def the_victim_is_the_oldest_candidate(state: State, event: Removed | Tombstoned) -> Iterator[Breach]:
+def the_victim_is_the_oldest_candidate(state: State, event: Removed | Tombstoned) -> Sequence[Breach]:
     """Pressure takes the candidate that was used longest ago, by tick, then by number (R102, R103); of SWA first what
     nobody can need, where the rank asks for that.
     """
     if event.cause not in _ORDERS or not has_a_tree(state):
-        return
+        return LAWFUL
     spare = oldest_spare(state) if event.cause != _FULL_LEAF else None
     oldest = spare or (oldest_leaf(state) if event.cause == _FULL_LEAF else oldest_window(state))
     if oldest is None or oldest.id != event.node:
         first = "nobody" if oldest is None else f"node {oldest.id}"
         text = f"node {event.node} went, {first} is the oldest candidate"
-        yield Breach(text, Pool.FULL, event.full, oldest.id if oldest else 0, event.node)
-    elif spare is not None and (pages := spare_pages(state, spare)) < spare.pages:
+        return [Breach(text, Pool.FULL, event.full, oldest.id if oldest else 0, event.node)]
+    if spare is not None and (pages := spare_pages(state, spare)) < spare.pages:
         text = f"all {spare.pages} pages of node {spare.id} went, {pages} of them nobody can need"
-        yield Breach(text, Pool.SWA, event.swa, pages, spare.pages)
+        return [Breach(text, Pool.SWA, event.swa, pages, spare.pages)]
+    return LAWFUL
 
 
 _ORDERS = (_FULL_LEAF, _SWA_LEAF, _SWA_INTERNAL, _SWA_LOCKED_LEAF)
 
 
 @event_law
-def who_has_children_stays(state: State, event: Removed | Tombstoned) -> Iterator[Breach]:
+def who_has_children_stays(state: State, event: Removed | Tombstoned) -> Sequence[Breach]:
     """SWA pressure removes a childless node that nobody holds, and tombstones every other (R104, R109, A24)."""
     node = state.nodes[event.node]
     if event.cause in (_SWA_LEAF, _SWA_INTERNAL, _SWA_LOCKED_LEAF):
         stays = bool(node.children) or node.holds > 0
         if stays != isinstance(event, Tombstoned):
             text = f"node {node.id} with {len(node.children or ())} children and {node.holds} holds"
-            yield Breach(f"{text}: {type(event).__name__}", Pool.FULL, event.full)
+            return [Breach(f"{text}: {type(event).__name__}", Pool.FULL, event.full)]
+    return LAWFUL
 
 
 @event_law
-def a_flush_finds_the_rank_idle(state: State, event: Removed | Flushed | HostDropped) -> Iterator[Breach]:
+def a_flush_finds_the_rank_idle(state: State, event: Removed | Flushed | HostDropped) -> Sequence[Breach]:
     """A flush must not hide what others hold: nobody is live, nothing is lent or locked (R33, R177)."""
     if event.cause == _FLUSH and (
         state.requests or state.running or state.transfers or state.root.holds or lent(state)
     ):
         text = f"{len(state.requests)} requests are live, {lent(state)} pages are out, {state.root.holds} paths held"
-        yield Breach(text)
+        return [Breach(text)]
+    return LAWFUL
 
 
 @event_law
-def a_flush_empties_the_tree(state: State, _: Flushed) -> Iterator[Breach]:
+def a_flush_empties_the_tree(state: State, _: Flushed) -> Sequence[Breach]:
     """No node is left (R166)."""
     if len(state.nodes) > 1:
-        yield Breach(f"{len(state.nodes) - 1} nodes are left", expected=0, found=len(state.nodes) - 1)
+        return [Breach(f"{len(state.nodes) - 1} nodes are left", expected=0, found=len(state.nodes) - 1)]
+    return LAWFUL
 
 
 @event_law
-def a_lock_covers_the_last_window(state: State, event: Locked) -> Iterator[Breach]:
+def a_lock_covers_the_last_window(state: State, event: Locked) -> Sequence[Breach]:
     """SWA is locked from the node up to the one in which the window is full, or to the root; no further (R111, R119)."""
+    found: list[Breach] = []
     if not has_a_tree(state):
-        return
-    node = state.nodes[event.node]
-    segment = list(_last_window(state, node))
-    full = bool(segment) and sum(each.pages for each in segment) >= state.tail_pages
-    end = segment[-1] if segment and full else None
-    told = event.marked or next(
-        (each.id for each in path_up(node) if event.boundary and each.boundary == event.boundary), ROOT
-    )
-    if bool(event.boundary) != full or told != (end.id if end else ROOT):
+        return found
+    node, boundary = state.nodes[event.node], event.boundary
+    segment, over = _last_window(node, state.tail_pages)
+    end = segment[-1] if segment and over >= 0 else None
+    told = event.marked or (_marked(node, boundary) if boundary else ROOT)
+    if bool(boundary) != (end is not None) or told != (end.id if end else ROOT):
         text = f"node {node.id}: the window ends in node {end.id if end else ROOT}, the lock in node {told}"
-        yield Breach(text, expected=end.id if end else ROOT, found=told)
-    if end is not None and end.swa and state.spare_order is not None:
-        over = sum(each.pages for each in segment) - state.tail_pages
-        if over:
-            yield Breach(f"node {node.id}: the lock holds {over} pages more than a window", found=over)
-    if event.marked and (state.nodes[event.marked].boundary or event.boundary != state.next_boundary):
-        yield Breach(
-            f"mark {event.boundary} is not fresh, or node {event.marked} has one", found=event.boundary
-        )
+        found.append(Breach(text, expected=end.id if end else ROOT, found=told))
+    if over and end is not None and end.swa and state.spare_order is not None:
+        found.append(Breach(f"node {node.id}: the lock holds {over} pages more than a window", found=over))
+    if event.marked and (state.nodes[event.marked].boundary or boundary != state.next_boundary):
+        found.append(Breach(f"mark {boundary} is not fresh, or node {event.marked} has one", found=boundary))
     skipped = [each.id for each in segment if not each.swa]
-    if not state.states_each and ids_of(event.skipped).tolist() != skipped:
-        yield Breach(f"tombstones {skipped} were passed, {ids_of(event.skipped).tolist()} are told")
+    if (skipped or event.skipped) and not state.states_each and ids_of(event.skipped).tolist() != skipped:
+        found.append(Breach(f"tombstones {skipped} were passed, {ids_of(event.skipped).tolist()} are told"))
+    return found
 
 
-def _last_window(state: State, node: Node) -> Iterator[Node]:
-    """The nodes from `node` upwards that the last window reaches into; none without a window."""
-    pages = 0
-    for each in path_up(node) if state.tail_pages else ():
-        yield each
-        pages += each.pages
-        if pages >= state.tail_pages:
-            return
+def _last_window(node: Node, window: int) -> tuple[list[Node], int]:
+    """The nodes from `node` upwards that the last `window` pages reach into, and how many pages more those have."""
+    segment: list[Node] = []
+    over, walk = -window, node
+    while over < 0 and walk.parent is not None:
+        segment.append(walk)
+        over += walk.pages
+        walk = walk.parent
+    return segment, over
+
+
+def _marked(node: Node, boundary: BoundaryId) -> NodeId:
+    """The first node from `node` upwards that has the mark, or the root."""
+    walk = node
+    while walk.parent is not None:
+        if walk.boundary == boundary:
+            return walk.id
+        walk = walk.parent
+    return ROOT
 
 
 def credited(event: Evicted, given: Sequence[AnyEvent]) -> Iterator[Breach]:
     """`given`: the events that an eviction says are its own (R105, R108)."""
-    full = sum(len(each.full) >> 2 for each in given if isinstance(each, Removed | Demoted))
-    swa = sum(len(each.swa) >> 2 for each in given if isinstance(each, Removed | Tombstoned))
-    states = sum(len(each.recurrent) >> 2 for each in given if isinstance(each, Removed))
+    full = swa = states = 0
+    for each in given:
+        if isinstance(each, Removed):
+            full += len(each.full) >> 2
+            swa += len(each.swa) >> 2
+            states += len(each.recurrent) >> 2
+        elif isinstance(each, Tombstoned):
+            swa += len(each.swa) >> 2
+        elif isinstance(each, Demoted):
+            full += len(each.full) >> 2
     if states != event.gained_recurrent:
         yield Breach(f"credited {event.gained_recurrent} states, {states} were freed", Pool.RECURRENT)
     if (full, swa, len(given)) != (event.gained_full, event.gained_swa, event.events):

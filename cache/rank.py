@@ -164,8 +164,8 @@ class RankCache(HostCommands):
         rows, requests, in_flight = self.state.rows, request_numbers(requests), number(in_flight, "in_flight")
         coded = requests.tobytes()
         at, _ = rows_at(coded, rows.mask)
-        due = rows.length.take(at) > rows.reclaim_at.take(at) + in_flight
-        if np.count_nonzero(due) or rows.request.take(at).tobytes() != coded:
+        due_at = rows.reclaim_at[at] + in_flight if in_flight else rows.reclaim_at[at]
+        if np.count_nonzero(rows.length[at] > due_at) or rows.request[at].tobytes() != coded:
             self._run(decide_growth.reclaim_batch(self.state, requests, in_flight))
 
     def cache_unfinished(self, request: int, key: bytes, tokens: int | None = None) -> TokenCount:

@@ -164,16 +164,18 @@ class Rows:
     full_table, swa_table: int32 [rows, context_pages], 0 = not resident. length, cursor, protected: int32
     [rows], tokens: computed or being computed; SWA given back below; held by the tree below. request: int64
     [rows], 0 = a free row. last_page: int32 [rows], the FULL page that was appended last, where decoding writes.
+    page: int32 [], the page size, because numpy takes longer to make an array of an int than to divide a batch by one.
     states: int32 [rows, 3], slots of the RECURRENT pool: the running one, two that track; 0 = none. tracked: int32
     [rows, 2], tokens after which the state stands in each of those two; 0 = nothing yet.
     """
 
-    __slots__ = ("content", "cursor", "free", "full_table", "last_page", "length", "mask", "protected", "reclaim_at", "request",
+    __slots__ = ("content", "cursor", "free", "full_table", "last_page", "length", "mask", "page", "protected", "reclaim_at", "request",
                  "states", "swa_table", "tracked", "weight")  # fmt: skip
 
     def __init__(self, config: Config) -> None:
         count, pages = config.rows, config.context_pages
         self.mask = count - 1
+        self.page: NDArray[np.int32] = np.array(config.page_size, np.int32)
         self.full_table: NDArray[np.int32] = np.zeros((count, pages), np.int32)
         self.swa_table: NDArray[np.int32] = np.zeros((count, pages), np.int32)
         self.length: NDArray[np.int32] = np.zeros(count, np.int32)
