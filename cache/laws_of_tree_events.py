@@ -105,10 +105,12 @@ def shape_of_the_last_leaf(state: State, leaf: Transferred) -> str:
         return ""
     if not leaf.swa:
         return f"node {leaf.node} was born a tombstone" if state.config.tombstone_leaf == "veto" else ""
-    pages = len(leaf.full) >> 2
+    pages, node = len(leaf.full) >> 2, state.nodes.get(leaf.node)
+    if node is None:
+        return ""  # its parent does not exist, as was told when it was folded
     if (
         leaf.cause >> 5 == Operation.UNFINISHED
-        and (run := live_run(state.nodes[leaf.node], state.tail_pages)) < state.tail_pages
+        and (run := live_run(node, state.tail_pages)) < state.tail_pages
     ):
         return f"{run} live pages end at node {leaf.node}, {state.tail_pages} are needed to go on (R259)"
     too_long = pages > state.tail_pages and not state.traits.live_ends

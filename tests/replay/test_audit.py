@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from radixledger.cache.keys import raw_key
 from radixledger.cache.rank import RankCache
+from radixledger.journal.causes import Operation
 from radixledger.journal.events import (
     Aborted,
     AnyEvent,
@@ -22,10 +23,11 @@ from radixledger.journal.events import (
     Retracted,
     Snapshotted,
     Tombstoned,
+    Transferred,
     Violated,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.units import Pages, RequestId, TokenCount
+from radixledger.journal.units import NodeId, Pages, RequestId, TokenCount
 from radixledger.replay.audit import Audit
 from radixledger.replay.fold import fold
 from radixledger.replay.verdict import KEPT, TEXT_KEPT, RankReport
@@ -103,6 +105,19 @@ def test_an_eviction_that_claims_more_than_it_freed_is_told(field: str) -> None:
     report = audited(frames)
     assert report.broken == {"an_eviction_is_credited_what_it_freed": 1}
     assert report.findings[0].seq == seq
+
+
+def test_a_leaf_under_no_parent_is_told_and_the_audit_goes_on() -> None:
+    """J14: what an insert of a running request ends with may not be in the tree at all."""
+    events = Driven(6).run(80).journal.events
+    at, leaf = next(
+        (at, event)
+        for at, event in enumerate(events)
+        if isinstance(event, Transferred) and event.cause >> 5 == Operation.UNFINISHED and event.swa
+    )
+    report = audited(framed([*events[:at], replace(leaf, parent=NodeId(1 << 40))]))
+    assert report.broken["an_event_names_what_exists"] == 1
+    assert report.findings[0].seq == at + 1
 
 
 def stepping(*after: AnyEvent) -> list[Frame]:
