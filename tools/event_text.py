@@ -29,8 +29,11 @@ from radixledger.journal.moves import ids_of, pages_of
 RANGES_MAX = 12
 """A line tells this many runs of pages and then how many there are; JSON tells every page."""
 
-PAGE_COLUMNS = frozenset({"full", "swa", "fresh", "old", "unmapped", "pages", "row", "source", "target"})
-NUMBER_COLUMNS = frozenset({"grown", "counts", "starts", "stops"})
+PAGE_COLUMNS = frozenset(
+    {"full", "swa", "fresh", "old", "unmapped", "pages", "row", "source", "target", "host", "recurrent", "slot", "slots",
+     "former"}
+)  # fmt: skip
+NUMBER_COLUMNS = frozenset({"grown", "counts", "starts", "stops", "ends"})
 ID_COLUMNS = frozenset({"requests", "takers", "skipped"})
 OWNERSHIP = frozenset({"pool", "expected", "found", "since"})
 """What a refusal says of pages: all of it where there are pages, nothing where there are none."""

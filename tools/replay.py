@@ -43,6 +43,9 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import ranges, time_text
 
+CAPACITIES = {"full": "full_pages", "swa": "swa_pages", "recurrent": "recurrent_slots", "host": "host_pages"}
+"""The pools whose pages have a story, each with the field of a configuration that says how many there are."""
+
 run_argument = click.argument("run", type=click.Path(path_type=Path))
 rank_option = click.option("--rank", type=int, help="The rank; needed where the run has several.")
 salvage_flag = click.option(
@@ -231,12 +234,7 @@ def state(run: Path, rank: int | None, at: str | None, salvage: bool, as_json: b
         print_json(place | state_text.as_json(found))
     else:
         print_facts(place | state_text.summary(found))
-        for title, columns, rows in (
-            ("pools, in pages", state_text.POOL_COLUMNS, state_text.pools(found)),
-            ("accounts of requests", state_text.ACCOUNT_COLUMNS, state_text.accounts(found)),
-            ("requests, in tokens", state_text.REQUEST_COLUMNS, state_text.requests(found)),
-            ("locks", state_text.LOCK_COLUMNS, state_text.locks(found)),
-        ):
+        for title, columns, rows in state_text.tables(found):
             if rows:
                 print_table(columns, _with_plain_numbers(columns, rows), title=f"\n{title}")
             else:
@@ -308,15 +306,19 @@ def _time_ns(text: str, begun_ns: int) -> int:
     epilog=examples(
         "radixledger replay blame RUN --rank 0 --pool full --page 17",
         "radixledger replay blame RUN --rank 0 --pool swa --slot 2176 --json",
+        "radixledger replay blame RUN --rank 0 --pool recurrent --slot 3",
     ),
 )
 @run_argument
 @rank_option
 @click.option(
-    "--pool", type=click.Choice(["full", "swa"]), required=True, help="The pool that the page is in."
+    "--pool",
+    type=click.Choice([*CAPACITIES]),
+    required=True,
+    help="The pool that the page is in; recurrent: the slots of states.",
 )
-@click.option("--page", type=int, help="The page.")
-@click.option("--slot", type=int, help="A slot: the page that holds it.")
+@click.option("--page", type=int, help="The page, or the slot of a state.")
+@click.option("--slot", type=int, help="A slot: the page that holds it; of a state itself.")
 @click.option("--last", type=click.IntRange(min=1), help="Only so many steps, the latest.")
 @salvage_flag
 @json_flag
@@ -350,12 +352,16 @@ def _page_of(reader: JournalReader, pool: str, page: int | None, slot: int | Non
     config = reader.opened.config
     if (page is None) == (slot is None):
         raise CommandFailure("give either --page or --slot", USAGE)
-    number = page if page is not None else (slot or 0) // config.page_size
-    pages = config.full_pages if pool == "full" else config.swa_pages
+    pages: int = getattr(config, CAPACITIES[pool])
+    if not pages:
+        raise CommandFailure(f"this run has no {pool.upper()} pool", USAGE)
+    unit, size = ("slot", 1) if pool == "recurrent" else ("page", config.page_size)
+    number = page if page is not None else (slot or 0) // size
     if not 0 < number <= pages:
+        sizes = f" of {size} slots" if unit == "page" else ""
         raise CommandFailure(
-            f"the {pool.upper()} pool has pages 1 to {pages} of {config.page_size} slots, not page {number}"
-            + (": page 0 is the padding sink, and nobody's" if number == 0 else ""),
+            f"the {pool.upper()} pool has {unit}s 1 to {pages}{sizes}, not {unit} {number}"
+            + (f": {unit} 0 is the padding sink, and nobody's" if number == 0 else ""),
             USAGE,
         )
     return number

@@ -1,4 +1,4 @@
-"""A state in words: pools, accounts, requests, locks and the tree, as a person on call reads them, or as JSON.
+"""A state in words: pools, accounts, requests, locks, copies under way and the tree, as a person on call reads them, or as JSON.
 
 Rule: it shows what the state holds and works nothing out but counts; whatever is shown can be asked about with
 `radixledger replay blame`.
@@ -12,29 +12,30 @@ from radixledger.cache.digest import digest
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import Node, Receipt, Request, State
 from radixledger.cache.window import pages_for
-from radixledger.journal.accounts import Kind, describe, holder_of
+from radixledger.journal.accounts import Kind, Pool, describe, holder_of
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import ROOT
 from radixledger.tools.event_text import ranges
 
 Rows = list[Sequence[object]]
 
-POOL_COLUMNS = ("pool", "capacity", "free", "pending", "requests", "tree evictable", "tree protected")
-ACCOUNT_COLUMNS = ("account", "request id", "FULL", "FULL pages", "SWA", "SWA pages")
-REQUEST_COLUMNS = (
-    "request",
-    "request id",
-    "row",
-    "prompt",
-    "prefix",
-    "protected",
-    "cursor",
-    "length",
-    "node",
-    "lock",
+POOL_COLUMNS = (
+    "pool",
+    "capacity",
+    "free",
+    "pending",
+    "requests",
+    "in flight",
+    "tree evictable",
+    "tree protected",
 )
-LOCK_COLUMNS = ("node", "boundary", "held by", "tombstones within")
-NAMES = frozenset({"request", "row", "node", "boundary"})
+REQUEST_COLUMNS = (
+    "request", "request id", "row", "prompt", "prefix", "protected", "cursor", "length", "node", "lock",
+)  # fmt: skip
+STATE_COLUMNS = ("runs on", "copies from", "tracks (slot: tokens)")
+LOCK_COLUMNS = ("node", "boundary", "held by", "passed over")
+TRANSFER_COLUMNS = ("transfer", "what", "node", "pages", "left", "gathered")
+NAMES = frozenset({"request", "row", "node", "boundary", "transfer", "runs on", "copies from"})
 """Columns of numbers that name something and count nothing."""
 
 
@@ -60,43 +61,91 @@ def summary(state: State) -> dict[str, object]:
 
 
 def pools(state: State) -> Rows:
-    """Pages of each pool by account."""
-    return [
-        _pool("FULL", state.full, state.full_evictable, state.full_protected),
-        _pool("SWA", state.swa, state.swa_evictable, state.swa_protected),
-    ]
+    """Pages of each pool by account; slots of states. On the host what may go is what stands alone and unlocked."""
+    evictable = {
+        Pool.FULL: state.full_evictable, Pool.SWA: state.swa_evictable, Pool.RECURRENT: state.recurrent_evictable,
+        Pool.HOST: state.host_evictable,
+    }  # fmt: skip
+    return [_pool(book, evictable[book.pool]) for book in _books(state)]
 
 
-def _pool(name: str, book: PoolBook, evictable: int, protected: int) -> Sequence[object]:
+def _books(state: State) -> list[PoolBook]:
+    """The pools that the rank has."""
+    return [book for book in (state.full, state.swa, state.recurrent, state.host) if book.capacity]
+
+
+def _pool(book: PoolBook, evictable: int) -> Sequence[object]:
     held = book.held
     return (
-        name, book.capacity, held[Kind.FREE], held[Kind.PENDING], held[Kind.REQUEST], evictable, protected
+        book.pool.name, book.capacity, held[Kind.FREE], held[Kind.PENDING], held[Kind.REQUEST], held[Kind.IN_FLIGHT],
+        evictable, held[Kind.TREE] - evictable,
     )  # fmt: skip
 
 
+def account_columns(state: State) -> Sequence[str]:
+    """The columns of `accounts`: two for each pool that the rank has."""
+    units = {Pool.RECURRENT: "slots"}
+    pairs = [(each.pool.name, f"{each.pool.name} {units.get(each.pool, 'pages')}") for each in _books(state)]
+    return ("account", "request id", *(name for pair in pairs for name in pair))
+
+
 def accounts(state: State) -> Rows:
-    """Which requests hold which pages, and what an open free group has taken in."""
-    held = np.unique(np.concatenate([state.full.account, state.swa.account]))
-    shown = held[np.isin(held & 7, (Kind.PENDING, Kind.REQUEST))]
+    """Which requests and copies under way hold which pages, and what an open free group has taken in."""
+    held = np.unique(np.concatenate([book.account for book in _books(state)]))
+    shown = held[np.isin(held & 7, (Kind.PENDING, Kind.REQUEST, Kind.IN_FLIGHT))]
     return [_account(state, account) for account in shown.tolist()]
 
 
 def _account(state: State, account: int) -> Sequence[object]:
     live = state.requests.get(holder_of(account)) if account & 7 == Kind.REQUEST else None
-    full, swa = (np.flatnonzero(book.account == account).tolist() for book in (state.full, state.swa))
-    rid = live.rid if live is not None else ""
-    return describe(account), rid, len(full), ranges(full), len(swa), ranges(swa)
+    out: list[object] = [describe(account), live.rid if live is not None else ""]
+    for book in _books(state):
+        held = np.flatnonzero(book.account == account).tolist()
+        out += [len(held), ranges(held)]
+    return out
+
+
+def request_columns(state: State) -> Sequence[str]:
+    """The columns of `requests`."""
+    return REQUEST_COLUMNS + STATE_COLUMNS * bool(state.states_each)
 
 
 def requests(state: State) -> Rows:
-    """Live requests with their lengths in tokens, and where their path ends."""
+    """Live requests with their lengths in tokens, where their path ends, and the states that they have."""
     rows = state.rows
     return [
         (
             each.id, each.rid, each.row, each.prompt, each.prefix, int(rows.protected[each.row]),
             int(rows.cursor[each.row]), int(rows.length[each.row]), each.node, _receipt(each.receipt),
+            *_states(state, each),
         )
         for each in state.requests.values()
+    ]  # fmt: skip
+
+
+def _states(state: State, request: Request) -> Sequence[object]:
+    if not state.states_each:
+        return ()
+    running, track = _slots(state, request)
+    told = ", ".join(f"{slot}: {end}" for slot, end in track)
+    return running, ", ".join(map(str, pages_of(request.source).tolist())), told
+
+
+def _slots(state: State, request: Request) -> tuple[int, list[tuple[int, int]]]:
+    """The slot that a request runs on, and those that track, with the tokens whose state they hold."""
+    running, *track = state.rows.states[request.row, : state.states_each].tolist()
+    return running, list(zip(track, state.rows.tracked[request.row].tolist(), strict=False))
+
+
+def transfers(state: State) -> Rows:
+    """Copies between device and host that are under way, with the pages that they write."""
+    return [
+        (
+            each.id, "load" if each.loads else "backup", each.node,
+            f"{'FULL' if each.loads else 'HOST'} {ranges(pages_of(each.pages).tolist())}", each.left,
+            "" if each.loads else each.gathered,
+        )
+        for each in state.transfers.values()
     ]  # fmt: skip
 
 
@@ -125,6 +174,19 @@ def locks(state: State) -> Rows:
     return out
 
 
+def tables(state: State) -> list[tuple[str, Sequence[str], Rows]]:
+    """What is shown in tables: title, columns, rows."""
+    found: list[tuple[str, Sequence[str], Rows]] = [
+        ("pools, in pages", POOL_COLUMNS, pools(state)),
+        ("accounts of requests", account_columns(state), accounts(state)),
+        ("requests, in tokens", request_columns(state), requests(state)),
+        ("locks", LOCK_COLUMNS, locks(state)),
+    ]
+    if state.host.capacity:
+        found.append(("copies under way", TRANSFER_COLUMNS, transfers(state)))
+    return found
+
+
 def tree_lines(state: State) -> Iterator[str]:
     """The tree, a node a line, children indented under their parent, in the order in which they came."""
     stack = [(state.root, 0)]
@@ -136,8 +198,15 @@ def tree_lines(state: State) -> Iterator[str]:
 
 def _node_line(state: State, node: Node) -> str:
     start, stop = (node.end - node.pages) * state.page_size, node.end * state.page_size
-    swa = f"SWA {ranges(pages_of(node.swa).tolist())}" if node.swa else "tombstone"
-    words = [f"node {node.id}", f"[{start}, {stop})", f"FULL {ranges(pages_of(node.full).tolist())}", swa]
+    full = f"FULL {ranges(pages_of(node.full).tolist())}" if node.full else "FULL tombstone"
+    words = [f"node {node.id}", f"[{start}, {stop})", full]
+    if state.windowed:
+        words.append(f"SWA {ranges(pages_of(node.swa).tolist())}" if node.swa else "tombstone")
+    if node.recurrent:
+        words.append(f"state {ranges(pages_of(node.recurrent).tolist())}")
+    if node.host:
+        landing = f" (transfer {node.backup} is writing)" if node.backup else ""
+        words.append(f"HOST {ranges(pages_of(node.host).tolist())}{landing}")
     if node.holds or node.swa_locks:
         words.append(f"locked: FULL {node.holds}, SWA {node.swa_locks}, receipts here {node.anchors}")
     if node.boundary:
@@ -152,9 +221,10 @@ def as_json(state: State) -> dict[str, object]:
     return {
         **{name.replace(" ", "_"): value for name, value in summary(state).items()},
         "pools": _records(POOL_COLUMNS, pools(state)),
-        "accounts": _records(ACCOUNT_COLUMNS, accounts(state)),
+        "accounts": _records(account_columns(state), accounts(state)),
         "requests": [_request_json(state, each) for each in state.requests.values()],
         "locks": _records(LOCK_COLUMNS, locks(state)),
+        "transfers": _records(TRANSFER_COLUMNS, transfers(state)),
         "nodes": [_node_json(node) for node in state.nodes.values() if node.parent is not None],
     }
 
@@ -167,6 +237,7 @@ def _records(columns: Sequence[str], rows: Rows) -> list[dict[str, object]]:
 def _request_json(state: State, request: Request) -> dict[str, object]:
     rows, row = state.rows, request.row
     held = pages_for(int(rows.length[row]), state.page_size)
+    running, track = _slots(state, request) if state.states_each else (0, [])
     return {
         "request": request.id,
         "rid": request.rid,
@@ -180,6 +251,9 @@ def _request_json(state: State, request: Request) -> dict[str, object]:
         "receipt": request.receipt._asdict() if request.receipt else None,
         "full": rows.full_table[row, :held].tolist(),
         "swa": rows.swa_table[row, :held].tolist(),
+        "runs_on": running,
+        "copies_from": int.from_bytes(request.source, "little"),
+        "tracks": [{"slot": slot, "tokens": end} for slot, end in track],
     }
 
 
@@ -192,6 +266,9 @@ def _node_json(node: Node) -> dict[str, object]:
         "full": pages_of(node.full).tolist(),
         "swa": pages_of(node.swa).tolist(),
         "live": bool(node.swa),
+        "recurrent": pages_of(node.recurrent).tolist(),
+        "host": pages_of(node.host).tolist(),
+        "backup": node.backup,
         "receipts": node.anchors,
         "full_locks": node.holds,
         "swa_locks": node.swa_locks,
