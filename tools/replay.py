@@ -6,7 +6,7 @@ Rule: these commands only read. They need the journal and nothing else: no devic
 import shlex
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -236,7 +236,7 @@ def state(run: Path, rank: int | None, at: str | None, salvage: bool, as_json: b
         print_facts(place | state_text.summary(found))
         for title, columns, rows in state_text.tables(found):
             if rows:
-                print_table(columns, _with_plain_numbers(columns, rows), title=f"\n{title}")
+                print_table(columns, rows, title=f"\n{title}")
             else:
                 click.echo(f"\n{title}: none")
         click.echo("\ntree: positions in tokens, pages by number")
@@ -250,15 +250,6 @@ def state(run: Path, rank: int | None, at: str | None, salvage: bool, as_json: b
             f"{len(found.findings)} laws were broken on the way, first by event {first.seq}: {first.law}: {first.detail}"
         )
         exit_with(FINDINGS)
-
-
-def _with_plain_numbers(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[list[object]]:
-    """Numbers that name something stand as they are typed, without separators."""
-    names = state_text.NAMES
-    return [
-        [str(value) if column in names else value for column, value in zip(columns, row, strict=True)]
-        for row in rows
-    ]
 
 
 def _the_rank(run: Path, rank: int | None) -> Rank:

@@ -174,17 +174,20 @@ def locks(state: State) -> Rows:
     return out
 
 
-def tables(state: State) -> list[tuple[str, Sequence[str], Rows]]:
-    """What is shown in tables: title, columns, rows."""
-    found: list[tuple[str, Sequence[str], Rows]] = [
+def tables(state: State) -> Iterator[tuple[str, Sequence[str], Rows]]:
+    """What is shown in tables, as title, columns and rows; numbers that name something are typed without separators."""
+    for title, columns, rows in (
         ("pools, in pages", POOL_COLUMNS, pools(state)),
         ("accounts of requests", account_columns(state), accounts(state)),
         ("requests, in tokens", request_columns(state), requests(state)),
         ("locks", LOCK_COLUMNS, locks(state)),
-    ]
-    if state.host.capacity:
-        found.append(("copies under way", TRANSFER_COLUMNS, transfers(state)))
-    return found
+        *([("copies under way", TRANSFER_COLUMNS, transfers(state))] if state.host.capacity else []),
+    ):
+        yield title, columns, [_plain(columns, row) for row in rows]
+
+
+def _plain(columns: Sequence[str], row: Sequence[object]) -> Sequence[object]:
+    return [str(value) if column in NAMES else value for column, value in zip(columns, row, strict=True)]
 
 
 def tree_lines(state: State) -> Iterator[str]:
