@@ -29,8 +29,10 @@ class StateServer(Server):
         full_pages: int = 40,
         dp_size: int = 1,
         disable: bool = False,
+        interval_pages: int = 2,
     ) -> None:
-        self.slots_given, self.interval = slots * dp_size, 2 * page_size if page_size > 1 else None
+        self.slots_given = slots * dp_size
+        self.interval = interval_pages * page_size if page_size > 1 else None
         super().__init__(
             page_size, full_pages=full_pages, dp_size=dp_size, disable=disable, route="radix", events=True
         )

@@ -11,7 +11,7 @@ from radixledger.journal.events import (
 from radixledger.journal.redact import KEY_BYTES, Redactor
 from radixledger.journal.units import TransferId
 
-from .hosted import Hosted, demoted_chain, hosted
+from .hosted import demoted_chain
 
 
 def test_host_pressure_takes_copies_that_stand_alone_from_the_leaves_up_by_recency() -> None:
@@ -31,26 +31,6 @@ def test_host_pressure_takes_copies_that_stand_alone_from_the_leaves_up_by_recen
         gone.append(dropped.host)
     assert gone == copies
     assert rank.node("ab").host, "a copy of what is on the device stays"
-
-
-def test_a_lock_on_a_copy_holds_both_halves_of_a_node_that_is_cut() -> None:
-    """B59, R115: nothing of it is dropped while it is locked, and all of it can be afterwards."""
-    rank = Hosted(hosted(page=1))
-    rank.insert("abcdefgh")
-    rank.back_up("abcdefgh")
-    rank.rank.evict(8, 0)
-    node = rank.node("abcdefgh")
-    receipt = rank.rank.lock(node.id)
-    assert (rank.state.host_protected, rank.state.full_protected) == (8, 0)
-    assert rank.match("abcd").host_tokens == 4
-    halves = rank.node("abcd"), rank.node("abcdefgh")
-    assert [half.holds for half in halves] == [1, 1]
-    assert rank.rank.evict_copies(8) == 0
-    rank.rank.unlock(receipt)
-    assert [half.holds for half in halves] == [0, 0]
-    assert rank.state.host_protected == 0
-    assert rank.rank.evict_copies(8) == 8
-    assert rank.state.host.available == 12
 
 
 def test_the_receipt_of_a_load_is_its_own() -> None:
