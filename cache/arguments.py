@@ -79,7 +79,8 @@ def _check_pairs(key: bytes) -> None:
 
 def name_space(value: bytes) -> bytes:
     """A namespace as `keys.namespace` makes it."""
-    if len(octets(value, "namespace")) > TEXT_BYTES_MAX:
+    if type(value) is not bytes or len(value) > TEXT_BYTES_MAX:
+        octets(value, "namespace")
         raise ValueError(f"namespace: {len(value)} bytes are over the limit of {TEXT_BYTES_MAX}")
     return value
 

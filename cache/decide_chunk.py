@@ -5,13 +5,14 @@ What its life is stands in `decide_requests`, as on every route; here is what a 
 root is the only node, and no decision here moves a page.
 """
 
+from radixledger.cache.components import Segment
 from radixledger.cache.decide_pages import Decision
 from radixledger.cache.match import Hit, Walk, hit_of
 from radixledger.cache.refusals import Refusal
 from radixledger.cache.slices import Inserted, Slice
 from radixledger.cache.state import Node, Request, State
 from radixledger.journal.causes import Cause, Operation, cause
-from radixledger.journal.events import Locked, Matched, Stop
+from radixledger.journal.events import Matched, Stop
 from radixledger.journal.units import ROOT, UNBOUND, RequestId, TokenCount
 
 _MATCH = cause(Operation.MATCH)
@@ -46,7 +47,7 @@ def go_on(state: State, request: Request, key: bytes, ended: Inserted, why: Caus
     raise _no_tree(state)
 
 
-def segment(state: State, node: Node) -> Locked:
+def segment(state: State, node: Node) -> Segment:
     """Refused: the root, the only node, is never locked."""
     raise _no_tree(state)
 

@@ -6,7 +6,7 @@ them. See `routes` for who asks; copies are made and ended in `decide_host`. A d
 """
 
 from radixledger.cache import decide_eviction, decide_unified
-from radixledger.cache.components import leaf_removal
+from radixledger.cache.components import Segment, leaf_removal
 from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_host_room import lose
 from radixledger.cache.decide_pages import Decision
@@ -16,7 +16,7 @@ from radixledger.cache.refusals import Busy
 from radixledger.cache.slices import split_at
 from radixledger.cache.state import Node, State
 from radixledger.journal.causes import Cause, Operation, Site, cause
-from radixledger.journal.events import Demoted, Evicted, Locked, Matched, Stop
+from radixledger.journal.events import Demoted, Evicted, Matched, Stop
 from radixledger.journal.units import UNBOUND, RequestId, TokenCount
 
 _MATCH = cause(Operation.MATCH)
@@ -78,7 +78,7 @@ def _cut(state: State, node: Node, inside: int, why: Cause) -> Decision[Node]:
     return state.nodes[event.upper]
 
 
-def segment(state: State, node: Node) -> Locked:
+def segment(state: State, node: Node) -> Segment:
     """What a lock of `node` holds: FULL pages and copies up to the root; a copy that is being written cannot be held."""
     walk_up: Node | None = node
     while walk_up is not None and not walk_up.full:

@@ -14,6 +14,7 @@ of the path, [a, b).
 from typing import NamedTuple
 
 from radixledger.cache import decide_eviction
+from radixledger.cache.components import Segment
 from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_pages import Decision, destination
 from radixledger.cache.eviction import oldest_leaf, oldest_window
@@ -27,7 +28,6 @@ from radixledger.journal.events import (
     Freed,
     Healed,
     HealMode,
-    Locked,
     Matched,
     Removed,
     Stop,
@@ -37,7 +37,6 @@ from radixledger.journal.events import (
 from radixledger.journal.units import (
     NO_PAGES,
     ROOT,
-    TO_ROOT,
     UNBOUND,
     BoundaryId,
     NodeId,
@@ -248,7 +247,7 @@ def _grow(
 # -- locks ---------------------------------------------------------------------------------------------------
 
 
-def segment(state: State, node: Node) -> Locked:
+def segment(state: State, node: Node) -> Segment:
     """What a lock of `node` holds: live nodes upward until they fill the window; raises Refusal over a tombstone."""
     anchor, filled = node, 0
     while node.parent is not None:
@@ -260,10 +259,10 @@ def segment(state: State, node: Node) -> Locked:
         filled += node.pages
         if filled >= state.tail_pages:
             if node.boundary:
-                return Locked(anchor.id, node.boundary)
-            return Locked(anchor.id, BoundaryId(state.next_boundary), marked=node.id)
+                return Segment(node.boundary)
+            return Segment(BoundaryId(state.next_boundary), node.id)
         node = node.parent
-    return Locked(anchor.id, TO_ROOT)
+    return Segment()
 
 
 # -- eviction ------------------------------------------------------------------------------------------------

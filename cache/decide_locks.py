@@ -22,7 +22,11 @@ def lock(state: State, node: NodeId) -> Decision[Receipt]:
         raise Refusal(f"node {node} is not in the tree")
     if node == ROOT:
         return Receipt(ROOT, TO_ROOT)
-    event = yield from lock_path(state, state.nodes[node], UNBOUND, _LOCK)
+    path = state.nodes[node]
+    for component in state.components:
+        yield from component.narrowed(state, path, _LOCK)
+    event = locked_by(state, path, UNBOUND, _LOCK)
+    yield event
     return locks.receipt_of(event)
 
 
@@ -37,15 +41,17 @@ def lock_path(state: State, node: Node, request: RequestId, why: Cause) -> Decis
 
 def locked_by(state: State, node: Node, request: RequestId, why: Cause) -> Locked:
     """The lock event of a path for a request."""
-    event = rules_of(state).segment(state, node)
-    return Locked(event.node, event.boundary, event.skipped, event.marked, request, why)
+    boundary, marked, skipped = rules_of(state).segment(state, node)
+    return Locked(node.id, boundary, skipped, marked, request, why)
 
 
 def unlock(state: State, receipt: Receipt) -> Decision[None]:
     """Release exactly what the receipt holds; one that is not held, or that a live request holds, is refused (R122)."""
     if receipt.node != ROOT:
         check_receipt(state, receipt)
-        yield from released(state, receipt, UNBOUND, _UNLOCK)
+        yield Unlocked(receipt.node, receipt.boundary, cause=_UNLOCK)
+        for component in state.components:
+            yield from component.unlocked(state, state.nodes[receipt.node], UNBOUND, _UNLOCK)
 
 
 def released(state: State, receipt: Receipt, request: RequestId, why: Cause) -> Decision[None]:
@@ -61,17 +67,17 @@ def check_receipt(state: State, receipt: Receipt) -> None:
     owners = [
         live.rid for live in state.requests.values() if live.receipt and live.receipt.node == receipt.node
     ]
-    owners += [
-        f"load {load.id}"
-        for load in state.transfers.values()
-        if load.receipt and load.receipt.node == receipt.node
-    ]
-    if (
-        node is None
-        or node.anchors <= len(owners)
-        or (receipt.boundary and not state.windowed)
-        or not all(component.is_held(node, receipt) for component in state.components)
-    ):
+    if state.transfers:
+        owners += [
+            f"load {load.id}"
+            for load in state.transfers.values()
+            if load.receipt and load.receipt.node == receipt.node
+        ]
+    held = node is not None and node.anchors > len(owners) and (state.windowed or not receipt.boundary)
+    if node is not None and held:
+        for component in state.components:
+            held = held and component.is_held(node, receipt)
+    if not held:
         raise Refusal(
             f"the receipt of node {receipt.node}, boundary {receipt.boundary}, is not held"
             + (f", but by {', '.join(owners[:8])}" if owners else "")

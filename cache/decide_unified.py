@@ -7,13 +7,13 @@ component keeps, and why, is its own business: it is asked through `components` 
 
 from itertools import pairwise
 
-from radixledger.cache.components import Component, cut_points
+from radixledger.cache.components import Component, Segment, cut_points
 from radixledger.cache.decide_pages import Decision
 from radixledger.cache.match import Hit, Walk, descend, hit_of, walk
 from radixledger.cache.slices import Inserted, Slice, check_slice, free_duplicate, split_at
 from radixledger.cache.state import Node, Request, State
 from radixledger.journal.causes import Cause, Operation, Site, cause
-from radixledger.journal.events import Adopted, Locked, Matched, Stop, Transferred
+from radixledger.journal.events import Adopted, Matched, Stop, Transferred
 from radixledger.journal.units import ROOT, TO_ROOT, UNBOUND, NodeId, Pages, RequestId, TokenCount
 
 _MATCH = cause(Operation.MATCH)
@@ -61,13 +61,16 @@ def go_on(_: State, _request: Request, _key: bytes, ended: Inserted, _why: Cause
     return ended.node
 
 
-def segment(state: State, node: Node) -> Locked:
+def segment(state: State, node: Node) -> Segment:
     """What a lock of `node` holds: FULL to the root, and what each component says (R111, R112)."""
+    components = state.components
+    if len(components) == 1:
+        return components[0].segment(state, node)
     boundary, marked, skipped = TO_ROOT, ROOT, b""
-    for component in state.components:
+    for component in components:
         mine = component.segment(state, node)
         boundary, marked, skipped = mine.boundary or boundary, mine.marked or marked, skipped + mine.skipped
-    return Locked(node.id, boundary, skipped, marked)
+    return Segment(boundary, marked, skipped)
 
 
 def insert(state: State, key: bytes, namespace: bytes, brought: Slice) -> Decision[Inserted]:

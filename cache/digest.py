@@ -70,7 +70,7 @@ def _live_part(state: State, content: dict[int, int]) -> int:
     )  # fmt: skip
     total += sum(mix(place + 1) * value for place, value in enumerate(counters))
     for step, running in state.running.items():
-        total += mix(step) * hash_of(repr(tuple(running)))
+        total += mix(step) * hash_of(repr(tuple(running.writes)))
     for number, transfer in state.transfers.items():
         told = (
             transfer.node,

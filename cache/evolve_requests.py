@@ -6,9 +6,10 @@ Part of `evolve`, with its rule: total, and what does not add up is noted. A row
 
 from radixledger.cache import window
 from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
+from radixledger.cache.running import Running
 from radixledger.cache.spare import answer, ask, asks, withdraw
 from radixledger.cache.standing import esteem, priority_of
-from radixledger.cache.state import Node, Request, Running, State, rows_at
+from radixledger.cache.state import Node, Request, State, rows_at
 from radixledger.cache.tree import place_sum, touch
 from radixledger.journal.accounts import FREE, Pool, request_account
 from radixledger.journal.events import (
@@ -196,11 +197,9 @@ def stepped(state: State, event: Stepped) -> None:
     for request in ids_of(event.requests).tolist():
         if request in state.requests:
             state.requests[request].source = NO_PAGES
-    state.running[event.step] = Running(
-        tuple(ids_of(event.requests).tolist()),
-        tuple(pages_of(event.starts).tolist()),
-        tuple(pages_of(event.stops).tolist()),
-    )
+    if len(event.requests) & 7 or (len(event.starts) | len(event.stops)) & 3:
+        raise ValueError(f"step {event.step} has columns of no whole numbers")
+    state.running[event.step] = Running(event.requests, event.starts, event.stops)
 
 
 def _write_row(state: State, row: int, first: int, full: Pages) -> None:

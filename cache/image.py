@@ -16,6 +16,7 @@ from radixledger.cache.config import BadConfig, bounded
 from radixledger.cache.digest import book_sum, mapping_sum
 from radixledger.cache.image_layout import NodeImage, PoolImage, RequestImage, StateImage, TransferImage
 from radixledger.cache.ledger import MappingBook, PoolBook
+from radixledger.cache.running import Running
 from radixledger.cache.spare import ask, asks
 from radixledger.cache.state import Node, Request, State, Transfer
 from radixledger.cache.tree import (
@@ -62,7 +63,7 @@ def image(state: State, redactor: Redactor | None = None) -> bytes:
             nodes=_node_images(state, redactor),
             requests=[_request_image(state, request, redactor) for request in state.requests.values()],
             free_rows=state.rows.free,
-            running=list(state.running.items()),
+            running=[(step, running.writes) for step, running in state.running.items()],
             clock=state.clock,
             next_node=state.next_node,
             next_boundary=state.next_boundary,
@@ -197,7 +198,7 @@ def _built(found: StateImage) -> State:
     for request in found.requests:
         _fill_row(state, request)
     _count_the_asked(state)
-    state.running = dict(found.running)
+    state.running = {step: Running.of(writes) for step, writes in found.running}
     state.clock, state.next_node, state.next_boundary = found.clock, found.next_node, found.next_boundary
     state.next_request, state.dangling = found.next_request, found.dangling
     state.next_transfer = found.next_transfer

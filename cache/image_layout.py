@@ -5,7 +5,8 @@ Rule: fields are only ever added, at the end and with defaults, so that an image
 
 from msgspec import Struct
 
-from radixledger.cache.state import Receipt, Running
+from radixledger.cache.running import Writes
+from radixledger.cache.state import Receipt
 from radixledger.journal.events import Opened
 from radixledger.journal.units import (
     NO_PAGES,
@@ -96,7 +97,7 @@ class StateImage(Struct, frozen=True, array_like=True):
     nodes: list[NodeImage]
     requests: list[RequestImage]
     free_rows: list[int]
-    running: list[tuple[int, Running]]
+    running: list[tuple[int, Writes]]
     clock: int
     next_node: int
     next_boundary: int

@@ -32,6 +32,8 @@ def _offer_path(state: State, node: Node) -> None:
 
 def receipt_of(event: Locked) -> Receipt:
     """The receipt that a lock hands out."""
+    if not event.skipped:
+        return Receipt(event.node, event.boundary)
     skipped = tuple(NodeId(node) for node in np.frombuffer(event.skipped, "<i8").tolist())
     return Receipt(event.node, event.boundary, skipped)
 
@@ -52,10 +54,13 @@ def lock(state: State, node: Node, event: Locked) -> None:
             break
         held.holds = 1
         held = held.parent
-    end = node.end if node.full else resident_end(node)
     held_end = held.end if held is not None else 0
-    state.full_protected += max(0, end - held_end)
-    state.host_protected += node.end - max(end, held_end)
+    if node.full:
+        state.full_protected += node.end - held_end
+    else:
+        end = resident_end(node)
+        state.full_protected += max(0, end - held_end)
+        state.host_protected += node.end - max(end, held_end)
     if node.recurrent and node.anchors == 1:
         state.recurrent_protected += 1
     if not state.tail_pages:
@@ -83,10 +88,13 @@ def unlock(state: State, node: Node, event: Unlocked) -> bool:
         if holds:
             break
         held = held.parent
-    end = node.end if node.full else resident_end(node)
     held_end = held.end if held is not None else 0
-    state.full_protected -= max(0, end - held_end)
-    state.host_protected -= node.end - max(end, held_end)
+    if node.full:
+        state.full_protected -= node.end - held_end
+    else:
+        end = resident_end(node)
+        state.full_protected -= max(0, end - held_end)
+        state.host_protected -= node.end - max(end, held_end)
     if (not node.children or node.demoted) and not node.holds and node.parent is not None:
         _offer_path(state, node)
     if node.recurrent and node.anchors == 0:

@@ -8,13 +8,14 @@ it by name and never know which it is. Rule: facts of a route that the fold need
 from typing import NamedTuple, Protocol
 
 from radixledger.cache import decide_chunk, decide_eviction, decide_host_tree, decide_legacy, decide_unified
+from radixledger.cache.components import Segment
 from radixledger.cache.decide_eviction import Gain
 from radixledger.cache.decide_pages import Decision
 from radixledger.cache.match import Hit, Walk
 from radixledger.cache.slices import Inserted, Slice
 from radixledger.cache.state import Node, Request, State
 from radixledger.journal.causes import Cause
-from radixledger.journal.events import Locked, Opened
+from radixledger.journal.events import Opened
 from radixledger.journal.units import RequestId
 
 
@@ -38,8 +39,8 @@ class TreeRules(Protocol):
     ) -> Decision[Node]:
         """The node that a request goes on from after its insert, the end of its protected path (R72, R149)."""
 
-    def segment(self, state: State, node: Node, /) -> Locked:
-        """The event that locking a node would be; raises Refusal where the route cannot lock it."""
+    def segment(self, state: State, node: Node, /) -> Segment:
+        """What locking a node would hold; raises Refusal where the route cannot lock it."""
 
 
 class EvictionRules(Protocol):
@@ -79,4 +80,4 @@ def route_of(opened: Opened) -> Route:
 
 def rules_of(state: State) -> TreeRules:
     """The tree rules of the state's route."""
-    return route_of(state.opened).tree
+    return WITH_HOST_TIER.tree if state.config.host_pages else ROUTES[state.opened.route].tree

@@ -183,12 +183,13 @@ class Shell:
             raise
 
     def _end_command(self) -> None:
-        if self.state.seq >= self._digest_due:
-            self._digest_due = self.state.seq + self._digest_every
+        state, journal = self.state, self.journal
+        if state.seq >= self._digest_due:
+            self._digest_due = state.seq + self._digest_every
             self._record(Digested(self.digest()))
-        if self.journal is not None:
+        if journal is not None:
             try:
-                self.journal.end_command()
+                journal.end_command()
             except BaseException as error:
                 self._stop(error)
                 raise

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from radixledger.cache import window
 from radixledger.cache.keys import KEY_MODES
 from radixledger.cache.ledger import MappingBook, PoolBook
+from radixledger.cache.running import Running
 from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.cache.weights import ROW_LANE, lane, node_weight
 from radixledger.journal.accounts import Kind, Pool
@@ -214,14 +215,6 @@ class Totals:
         self.swa_evicted = 0
         self.tombstones = 0
         self.healed = 0
-
-
-class Running(NamedTuple):
-    """A device step in flight: request i writes tokens [starts[i], stops[i])."""
-
-    requests: tuple[int, ...]
-    starts: tuple[int, ...]
-    stops: tuple[int, ...]
 
 
 class Finding(NamedTuple):

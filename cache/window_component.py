@@ -103,9 +103,10 @@ class WindowComponent(Component):
 
     def narrowed(self, state: State, node: Node, why: Cause) -> Events:
         """Where spare pages go first, a live node in which the window begins is cut there: what lies before may go."""
+        return () if state.spare_order is None else self._narrowed(state, node, why)
+
+    def _narrowed(self, state: State, node: Node, why: Cause) -> Events:
         span = state.tail_pages
-        if state.spare_order is None:
-            return
         while node.parent is not None and span > 0:
             if span < node.pages:
                 if node.swa:

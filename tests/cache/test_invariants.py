@@ -15,7 +15,8 @@ from radixledger.cache.invariants import LAWS, broken_laws
 from radixledger.cache.keys import raw_key
 from radixledger.cache.law import FINDINGS_PER_LAW, Breach, Law, law
 from radixledger.cache.rank import RankCache
-from radixledger.cache.state import Running, State
+from radixledger.cache.running import Running, Writes
+from radixledger.cache.state import State
 from radixledger.cache.traits import TRAITS
 from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, request_account, tree_account
 from radixledger.journal.units import NO_PAGES, UNBOUND, BoundaryId, NodeId, Pages, RequestId
@@ -242,7 +243,7 @@ SPOILS: list[tuple[Law, Spoil]] = [
     (requests.every_live_window_can_be_read, lambda state: state.rows.swa_table.__setitem__((1, 5), 0)),
     (requests.the_path_of_a_request_ends_in_a_live_window, a_gap_before_the_end),
     (requests.a_request_has_the_receipt_of_its_path, a_released_receipt),
-    (requests.a_running_step_has_live_requests, lambda state: state.running.update({2: Running((99,), (0,), (1,))})),
+    (requests.a_running_step_has_live_requests, lambda state: state.running.update({2: Running.of(Writes((99,), (0,), (1,)))})),
     (routes.a_leaf_is_never_a_tombstone, a_dead_leaf_on_a_route_of_live_ends),
     (routes.a_locked_window_has_no_gap, a_dead_anchor_on_a_route_of_live_ends),
     (requests.the_digest_equals_a_recount, set_of(LEAF, "tick", 1)),
