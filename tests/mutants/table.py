@@ -7,9 +7,11 @@ from .of_other_routes import OTHER_ROUTES
 from .of_pages import PAGES
 from .of_requests import REQUESTS
 from .of_the_tree import TREE
+from .of_tracked_states import TRACKED_STATES
 from .seeded import Mutant
 
 MUTANTS: dict[str, Mutant] = {
-    mutant.name: mutant for mutant in (*PAGES, *REQUESTS, *ENDS, *TREE, *EVICTIONS, *LEDGERS, *OTHER_ROUTES)
+    mutant.name: mutant
+    for mutant in (*PAGES, *REQUESTS, *ENDS, *TREE, *EVICTIONS, *LEDGERS, *OTHER_ROUTES, *TRACKED_STATES)
 }
 """Wrong deciders, in the order of the pages that tell of them."""
