@@ -23,6 +23,7 @@ _ASKED = {
     "match": Operation.MATCH,
     "admit": Operation.ADMIT,
     "seat": Operation.ADMIT,
+    "make_room": Operation.ADMIT,
     "extend": Operation.EXTEND,
     "decode": Operation.EXTEND,
     "cache_unfinished": Operation.UNFINISHED,

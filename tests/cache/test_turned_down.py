@@ -268,6 +268,6 @@ def test_every_decider_has_a_name_that_a_refusal_can_tell() -> None:
         and not name.startswith("_")
         and function.__module__ == module.__name__
     }
-    parts = {"go_on", "lock_path", "make_room", "released", "unevict"}
+    parts = {"go_on", "lock_path", "released", "unevict"}
     """Asked for by another decider only."""
     assert {name for name in deciders - parts if label(asked(name)) == "unknown"} == {"translate"}
