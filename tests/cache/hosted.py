@@ -124,3 +124,13 @@ def demoted_chain(**changes: int) -> Hosted:
     rank.match("ab")
     rank.rank.evict(4, 0)
     return rank
+
+
+def all_of_it() -> Hosted:
+    """A rank that told every kind of event of its copies: backed up, demoted, brought back, adopted, dropped."""
+    rank = demoted_chain(host=8)
+    rank.bring_back(rank.node("abcd").id)
+    rank.insert("abcdef")
+    rank.rank.evict(16, 0)
+    rank.rank.evict_copies(8)
+    return rank

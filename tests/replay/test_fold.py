@@ -30,6 +30,7 @@ from radixledger.journal.units import NO_PAGES, UNBOUND, NodeId, Pages, Seq
 from radixledger.replay.fold import Unfoldable, first_wrong, fold
 
 from ..cache.driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven, FrameList, opened
+from ..cache.hosted import all_of_it
 from .runs import KEY, audited, events_of, framed, with_changed, with_inserted
 
 
@@ -216,7 +217,7 @@ def test_every_kind_of_event_is_folded_by_the_fold() -> None:
         for shape in (SHAPES[1], STATE_SHAPES[1])
         for seed in range(6)
         for event in Driven(seed, shape).run(250).drain().journal.events
-    }
+    } | {type(event) for event in all_of_it().journal.events}
     seldom = {"Bound", "Snapshotted", "Violated", "Gap", "Closed", "Retokened"}
     assert {kind.__name__ for kind in set(get_args(AnyEvent)) - seen} <= seldom
 
