@@ -1,7 +1,8 @@
 """The table of contracts: each row of the requirements that this code answers for, in our words, and the tests that show it.
 
-`docs/contracts.md` holds the words; the tests are found by the rows that their docstrings name. To add a row, write a
-line `| R1 | what holds | |` anywhere in the table and run `python -m tests.contract_table`: it sorts the lines, names
+`docs/contracts.md` holds the words; the tests are found by the rows that their docstrings name, and the wrong version that
+they kill is the first one in `mutants/killed.json`, whose test comes first. To add a row, write a line
+`| R1 | what holds | | |` anywhere in the table and run `python -m tests.contract_table`: it sorts the lines, names
 tests that show them, and adds a line without words for every row that the code cites and the page lacks.
 """
 
@@ -12,23 +13,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from .mutants.killed import OPEN, kills
+from .mutants.slips import SLIPS
+
 ROOT = Path(__file__).parent.parent
 PATH = ROOT / "docs" / "contracts.md"
 CODE = ("journal", "cache", "replay", "analytics", "tools")
 ROW = re.compile(r"\b([RJ])(\d+)(?:-\1?(\d+))?\b")
-LINE = re.compile(r"^\| ([RJ]\d+) \| (.*?) \|(.*)\|$", re.MULTILINE)
+LINE = re.compile(r"^\| ([RJ]\d+) \| (.*?) \|([^|]*)\|(?:([^|]*)\|)?$", re.MULTILINE)
 TEST = re.compile(r"`([^`]+?)::([^`]+?)`")
+RULE = "|---|---|---|---|\n"
 TESTS_PER_ROW = 3
 WAITING = "Waiting: "
 """How the words of a row begin that something is needed for which does not exist yet; it has no tests."""
 
 
 class Contract(NamedTuple):
-    """A line of the page: the row, what holds, and the tests, as `cache/test_match.py::test_...`."""
+    """A line of the page: the row, what holds, the tests, as `cache/test_match.py::test_...`, and what the first one kills."""
 
     row: str
     words: str
     tests: tuple[str, ...]
+    mutant: str
 
 
 def rows_in(text: str) -> set[str]:
@@ -43,8 +49,8 @@ def rows_in(text: str) -> set[str]:
 def contracts() -> list[Contract]:
     """What the page says now."""
     return [
-        Contract(row, words.strip(), tuple("::".join(test) for test in TEST.findall(tests)))
-        for row, words, tests in LINE.findall(PATH.read_text("utf-8"))
+        Contract(row, words.strip(), tuple("::".join(test) for test in TEST.findall(tests)), mutant.strip())
+        for row, words, tests, mutant in LINE.findall(PATH.read_text("utf-8"))
     ]
 
 
@@ -75,6 +81,11 @@ def rows_of_code() -> set[str]:
     }
 
 
+def linked(mutant: str) -> str:
+    """A mutant, and where it stands."""
+    return f"[{mutant}](mutants.md#slips)" if mutant in SLIPS else f"[{mutant}](mutants.md)"
+
+
 def page() -> str:
     """The page with its lines sorted and its tests found; words are kept, missing ones left empty."""
     said = {contract.row: contract.words for contract in contracts()}
@@ -83,17 +94,21 @@ def page() -> str:
         for row in rows:
             shown[row].append(test)
     kept = {contract.row: contract.tests for contract in contracts()}
-    lines = []
+    pairs, lines = kills(), []
     for row in sorted({*said, *rows_of_code()}, key=lambda row: (row[0] != "R", int(row[1:]))):
-        chosen = [test for test in kept.get(row, ()) if test in shown[row]]
+        killers = [test for test, _ in pairs.get(row, ())[:1]]
+        chosen = [
+            *killers,
+            *(test for test in kept.get(row, ()) if test in shown[row] and test not in killers),
+        ]
         others = sorted(shown[row], key=lambda test: not test.startswith("cache/"))
         chosen += [test for test in others if test not in chosen]
         if said.get(row, "").startswith(WAITING):
             chosen = []
         tests = "<br>".join(f"`{test}`" for test in chosen[:TESTS_PER_ROW])
-        lines.append(f"| {row} | {said.get(row, '')} | {tests} |\n")
-    head = PATH.read_text("utf-8").split("|---|---|---|\n")[0]
-    return head + "|---|---|---|\n" + "".join(lines)
+        mutant = linked(pairs[row][0][1]) if row in pairs else OPEN.get(row, "")
+        lines.append(f"| {row} | {said.get(row, '')} | {tests} | {mutant} |\n")
+    return PATH.read_text("utf-8").partition(RULE)[0] + RULE + "".join(lines)
 
 
 if __name__ == "__main__":

@@ -96,6 +96,14 @@ def test_a_fault_is_found_behind_a_restart_too(
     assert (found[0], len(found[1])) == (name, 1)
 
 
+def test_a_pool_that_has_nothing_from_its_first_ledger_on_is_told() -> None:
+    """R162: nothing drifts, and yet it is not what was built."""
+    story = Story("empty")
+    story.ledger("idle", swa_capacity=0, swa_available=0)
+    (row,) = findings(story)["ledger_capacity_drift"]
+    assert (row["pool"], row["capacity"], row["first_capacity"], row["built_with"]) == ("swa", 0, 0, 96)
+
+
 def test_runs_that_are_a_pair_must_have_pools_of_one_capacity() -> None:
     """R164."""
     unified, legacy = Story("new"), Story("old", route="legacy", capacity=20)

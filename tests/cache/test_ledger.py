@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from radixledger.cache.opening import opened_ranks
 from radixledger.journal.accounts import FREE, Kind, Pool, kind_of
 from radixledger.journal.events import Freed, Healed, LedgerTaken, Reclaimed, Removed, Tombstoned, Transferred
 from radixledger.journal.moves import moves
@@ -29,6 +30,12 @@ def adds_up(row: Row) -> bool:
     return all(
         sum(row[f"{pool}_{term}"] for term in terms) == row[f"{pool}_capacity"] for pool in ("full", "swa")
     )
+
+
+def test_slots_that_make_no_whole_page_are_no_capacity() -> None:
+    """R170: 320 slots a rank are two pages of 128, and what is left over is nobody's."""
+    opened = opened_ranks(640, 540, 128, 2, sliding_window_size=4)
+    assert [(each.config.full_pages, each.config.swa_pages) for each in opened] == [(2, 2), (2, 2)]
 
 
 @paged

@@ -1,6 +1,7 @@
 """Which configuration gets which cache, and what is refused before there is any."""
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,6 +113,15 @@ def test_no_other_route_refuses_it(
 ) -> None:
     """R201: a gate is shut to the predicate of the new route and to nobody else."""
     assert route_of(config(hybrid, unified, disabled, **{field: value})) == route
+
+
+def test_routing_comes_last() -> None:
+    """R202: who chooses between routes is known to the builder alone, so what he chooses from is tested without him."""
+    folder = Path(__file__).parents[2] / "cache"
+    knowing = {path.name for path in folder.glob("*.py") if "cache.routing import" in path.read_text("utf-8")}
+    assert knowing == {"building.py"}
+    built = {path.name for path in folder.glob("*.py") if "cache.building import" in path.read_text("utf-8")}
+    assert built == set()
 
 
 def test_everything_that_does_not_go_together_is_told_at_once() -> None:

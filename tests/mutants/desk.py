@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from radixledger.cache.keys import raw_key
+from radixledger.cache.config import key_stride
 from radixledger.cache.rank import RankCache
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.units import NodeId, Rank, TokenCount
@@ -17,7 +17,7 @@ def opened(config: Config, run: str = "desk", route: str = "unified") -> Opened:
     """A rank of this configuration, with a plain journal."""
     return Opened(
         run=run, rank=Rank(0), ranks=1, epoch=0, route=route, config=config,
-        window_need=TokenCount(config.window_tokens), stride=4 * config.page_size, redaction="plain",
+        window_need=TokenCount(config.window_tokens), stride=key_stride(config), redaction="plain",
     )  # fmt: skip
 
 
@@ -38,19 +38,22 @@ class Desk:
         """The key of these pages, behind them of as many more as are asked for."""
         count = len(text) * self.page if tokens is None else tokens
         padded = text + "~" * (-(-count // self.page) - len(text))
-        return raw_key([ord(letter) for letter in padded for _ in range(self.page)][:count])
+        return self.cache.key_of([ord(letter) for letter in padded for _ in range(self.page)][:count])
 
     def length(self, name: str) -> int:
         """Tokens of a request so far."""
         return int(self.cache.state.rows.length[self.cache.state.row_of(self.numbers[name])])
 
     def admit(
-        self, name: str, text: str, tokens: int | None = None, *, space: bytes = b"", miss: bool = False
-    ) -> None:
+        self, name: str, text: str, tokens: int | None = None, *, space: bytes = b"", miss: bool = False,
+        priority: int = 0,
+    ) -> None:  # fmt: skip
         """A request with this prompt, or the first `tokens` of it."""
         prompt = len(text) * self.page if tokens is None else tokens
         key = self.key(text, prompt)
-        self.numbers[name] = self.cache.admit(name, key, prompt, space, force_miss=miss).request
+        self.numbers[name] = self.cache.admit(
+            name, key, prompt, space, force_miss=miss, priority=priority
+        ).request
         self.texts[name] = text
 
     def grow(self, name: str, tokens: int) -> None:
@@ -83,9 +86,11 @@ class Desk:
         """End without caching."""
         self.cache.abort(self.numbers[name])
 
-    def serve(self, name: str, text: str, *, space: bytes = b"", miss: bool = False) -> None:
+    def serve(
+        self, name: str, text: str, *, space: bytes = b"", miss: bool = False, priority: int = 0
+    ) -> None:
         """A whole life."""
-        self.admit(name, text, space=space, miss=miss)
+        self.admit(name, text, space=space, miss=miss, priority=priority)
         self.fill(name)
         self.finish(name)
 

@@ -1,8 +1,9 @@
-"""Which test kills which mutant, row by row: looked for, written down in `killed.json`, and run again by `make mutants`.
+"""Which test kills which mutant: looked for, written down in `killed.json`, and run again by `make mutants`.
 
 A row of the requirements is proven by a test that names it in its docstring and that fails when the cache is spoiled in
 a way that breaks the row. `python -m tests.mutants.kills` runs every pair that is written down and fails where a test
-lives; with `find` it looks for the rows that have none. The ordinary tests only hold the file against tests and mutants.
+lives; names of mutants behind it run theirs alone. With `find` it looks for the rows that have none. The ordinary tests
+only hold the file against tests and mutants.
 
 Rule: a mutant is planted into a process of its own, before any test module is imported.
 """
@@ -11,50 +12,34 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ..contract_table import rows_of_tests
+from .killed import ASKED, PATH, WAITING, Kills, kills, write
 from .of_the_fold import FOLDS
+from .slip import plant
+from .slips import SLIPS
 from .table import MUTANTS
 
 TESTS = Path(__file__).parents[1]
-PATH = Path(__file__).with_name("killed.json")
-FOLDERS = ("cache/", "faults/", "replay/", "analytics/")
-"""Where tests are looked for: plays and servers notice much, and say little of a row."""
+SLOW = ("tools/serve/", "test_machine", "test_differential", "mutants/")
+"""Where tests are not looked for: plays and servers notice much, and say little of a row."""
 TOO_LONG_S = 240
-
-Kills = dict[str, list[tuple[str, str]]]
-"""For each row the tests that kill, as `cache/test_match.py::test_...`, each with its mutant."""
 
 CHANGES: Mapping[str, Callable[[Any], None]] = {name: mutant.change for name, mutant in MUTANTS.items()} | {
     fold.name: fold.change for fold in FOLDS
 }
-ROWS: Mapping[str, tuple[str, ...]] = {name: mutant.rows for name, mutant in MUTANTS.items()} | {
-    fold.name: fold.rows for fold in FOLDS
+ROWS: Mapping[str, tuple[str, ...]] = {
+    **{name: mutant.rows for name, mutant in MUTANTS.items()},
+    **{fold.name: fold.rows for fold in FOLDS},
+    **{name: slip.rows for name, slip in SLIPS.items()},
 }
-
-SPANS = ((25, 179), (195, 204), (256, 274))
-"""The rows that have behaviour of the cache, from and to."""
-ASKED = tuple(f"R{number}" for first, last in SPANS for number in range(first, last + 1))
-
-
-def kills() -> Kills:
-    """What is written down."""
-    return {
-        row: [(test, mutant) for test, mutant in pairs]
-        for row, pairs in json.loads(PATH.read_text("utf-8")).items()
-    }
-
-
-def write(found: Kills) -> None:
-    """Write it down, in the order of the rows."""
-    order = sorted(found, key=lambda row: int(row[1:]))
-    lines = [f'  "{row}": {json.dumps(sorted(found[row]))}' for row in order]
-    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+"""Every mutant of any kind, and the rows that it breaks."""
 
 
 class Failures:
@@ -93,7 +78,10 @@ def _run_spoiled(mutant: str, chosen: list[str], writer: int) -> None:
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
     signal.alarm(TOO_LONG_S)
-    CHANGES[mutant](pytest.MonkeyPatch())
+    if mutant in SLIPS:
+        plant(SLIPS[mutant])
+    else:
+        CHANGES[mutant](pytest.MonkeyPatch())
     failures = Failures()
     options = [
         "-q",
@@ -113,37 +101,37 @@ def candidates() -> dict[str, set[str]]:
     """For each row the tests that name it."""
     named: dict[str, set[str]] = {row: set() for row in ASKED}
     for test, rows in rows_of_tests().items():
-        if test.startswith(FOLDERS):
+        if not test.startswith(SLOW):
             for row in rows & named.keys():
                 named[row].add(test)
     return named
 
 
 def find(found: Kills) -> Iterator[str]:
-    """Look for a pair for each row that has none, first among the mutants that break the row; tells what is found."""
+    """Look for a pair for each row that has none, among the mutants that break the row; tells what is found."""
     named = candidates()
-    for by_their_rows in (True, False):
-        for mutant in CHANGES:
-            missing = [
-                row for row in ASKED if row not in found and (not by_their_rows or row in ROWS[mutant])
-            ]
-            dead = killed_by(mutant, {test for row in missing for test in named[row]})
-            for row in missing:
-                pairs = sorted((test, mutant) for test in named[row] & dead)[:2]
-                if pairs:
-                    found[row] = pairs
-                    yield f"{row}: {pairs[0][0]} kills {mutant}"
-            write(found)
+    for mutant, broken in ROWS.items():
+        missing = [row for row in broken if row not in found and row in named]
+        dead = killed_by(mutant, {test for row in missing for test in named[row]})
+        for row in missing:
+            pairs = sorted((test, mutant) for test in named[row] & dead)[:2]
+            if pairs:
+                found[row] = pairs
+                yield f"{row}: {pairs[0][0]} kills {mutant}"
+        write(found)
 
 
-def verify(found: Kills) -> list[str]:
-    """Run every pair; what is wrong."""
-    wrong = []
+def verify(found: Kills, mutants: Collection[str] = ()) -> list[str]:
+    """Run every pair, or those of some mutants; what is wrong."""
+    wrong, begun = [], time.monotonic()
     for mutant in sorted({mutant for pairs in found.values() for _, mutant in pairs}):
+        if mutants and mutant not in mutants:
+            continue
         tests = {test for pairs in found.values() for test, by in pairs if by == mutant}
         dead = killed_by(mutant, tests)
         wrong += [f"{test} lives with {mutant}" for test in sorted(tests - dead)]
         _tell(f"{mutant}: {len(dead)} tests of {len(tests)} kill it")
+    _tell(f"{time.monotonic() - begun:.0f} s")
     return wrong
 
 
@@ -157,6 +145,6 @@ if __name__ == "__main__":
         known = kills() if PATH.exists() else {}
         for told in find(known):
             _tell(told)
-        _tell(f"without a pair: {', '.join(row for row in ASKED if row not in known)}")
-    elif lives := verify(kills()):
+        _tell(f"without a pair: {', '.join(row for row in ASKED if row not in known and row not in WAITING)}")
+    elif lives := verify(kills(), sys.argv[1:]):
         raise SystemExit("\n".join(lives))

@@ -27,7 +27,12 @@ def on(route: str, name: str, rows: tuple[str, ...], **changed: Any) -> Mutant:
     """A fault of the unified route, planted on another one."""
     mutant = KNOWN[name]
     return replace(
-        mutant, name=f"{name}_on_{route}", route=route, rows=(*mutant.rows, *rows), bugs=(), **changed
+        mutant,
+        name=f"{name}_on_{route}",
+        route=route.partition("_with_")[0],
+        rows=(*mutant.rows, *rows),
+        bugs=(),
+        **changed,
     )
 
 

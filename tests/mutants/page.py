@@ -6,12 +6,16 @@
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from difflib import ndiff
 from pathlib import Path
 
 from .caught import Caught, caught, spoiled
 from .folded import Diverged, diverged
+from .killed import kills
 from .of_the_fold import FOLDS
 from .seeded import Mutant
+from .slip import Slip
+from .slips import SLIPS
 from .table import MUTANTS
 
 PATH = Path(__file__).parents[2] / "docs" / "mutants.md"
@@ -20,7 +24,7 @@ MARK = "<!-- what follows is made by `python -m tests.mutants.page` -->\n"
 
 def generated(found: Mapping[str, Caught], folds: Mapping[str, Diverged]) -> str:
     """What stands behind the mark."""
-    return "\n".join([*_deciders(found), *_unasked(), *_folds(folds)]) + "\n"
+    return "\n".join([*_deciders(found), *_unasked(), *_folds(folds), *_slips()]) + "\n"
 
 
 def _deciders(found: Mapping[str, Caught]) -> Iterator[str]:
@@ -55,6 +59,30 @@ def _folds(folds: Mapping[str, Diverged]) -> Iterator[str]:
         told = folds[fold.name]
         distance = "-" if told.found is None or told.predicted is None else str(told.found - told.predicted)
         yield f"| {fold.name} | {fold.what} | {fold.says} | {distance} | {', '.join(fold.rows)} |"
+
+
+def _slips() -> Iterator[str]:
+    yield (
+        "\n## Slips\n\n"
+        "One place of the sources reads otherwise, and one test of the row notices. They do not count among the others.\n"
+    )
+    yield "| mutant | file | reads | instead of | rows | killed by (in `tests/`) |\n|---|---|---|---|---|---|"
+    tests: dict[str, set[str]] = {name: set() for name in SLIPS}
+    for pairs in kills().values():
+        for test, mutant in pairs:
+            if mutant in tests:
+                tests[mutant].add(test.partition("::")[2])
+    for slip in SLIPS.values():
+        killers = ", ".join(f"`{test}`" for test in sorted(tests[slip.name]))
+        reads, instead = (_coded(slip, sign) for sign in "+-")
+        yield f"| {slip.name} | `{slip.file}` | {reads} | {instead} | {', '.join(slip.rows)} | {killers} |"
+
+
+def _coded(slip: Slip, sign: str) -> str:
+    """The lines that a slip puts or takes away."""
+    changed = ndiff(slip.was.splitlines(), slip.becomes.splitlines())
+    lines = [line[2:].strip() for line in changed if line.startswith(sign) and line[2:].strip()]
+    return "<br>".join(f"`{line}`" for line in lines).replace("|", "\\|") or "nothing"
 
 
 def all_caught(folder: Path) -> dict[str, Caught]:

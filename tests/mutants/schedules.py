@@ -346,3 +346,25 @@ def keeps_less_than_a_window(desk: Desk) -> None:
 def steps_over_a_prefix(desk: Desk) -> None:
     a_hit(desk)
     desk.step(1, "b", 24)
+
+
+def used_again_and_older(desk: Desk) -> None:
+    desk.serve("a", "abcd")
+    for name in "bc":
+        desk.admit(name, "abcdx")
+        desk.abort(name)
+    desk.serve("x", "wxyz")
+    desk.cache.evict(1, 0)
+
+
+def important_and_older(desk: Desk) -> None:
+    desk.serve("a", "abcd", priority=2)
+    desk.serve("x", "wxyz")
+    desk.cache.evict(1, 0)
+
+
+def spare_and_younger(desk: Desk) -> None:
+    """The first pages of the long prompt are needed by nobody; all of the short one is."""
+    desk.serve("x", "xy")
+    desk.serve("a", "abcdefghij")
+    desk.cache.evict(0, 1)

@@ -1,15 +1,12 @@
 """The pairs of tests and mutants that are written down name what exists; `make mutants` runs them again."""
 
-from ..contract_table import rows_of_tests
-from .kills import ASKED, CHANGES, kills
+import pytest
 
-WAITING = {
-    "R158": "the ledger endpoint belongs to the HTTP server",
-    "R159": "the ledger endpoint belongs to the HTTP server",
-    "R160": "the ledger endpoint belongs to the HTTP server",
-    "R202": "an order of work, nothing that a test could break",
-}
-"""Rows that nothing here can answer for yet, and why."""
+from ..contract_table import rows_of_tests
+from .killed import ASKED, OPEN, WAITING, kills
+from .kills import CHANGES, ROWS
+from .slip import Slip
+from .slips import SLIPS
 
 
 def test_a_pair_names_a_test_of_its_row_and_a_mutant() -> None:
@@ -19,11 +16,28 @@ def test_a_pair_names_a_test_of_its_row_and_a_mutant() -> None:
         f"{row}: {test} by {mutant}"
         for row, pairs in kills().items()
         for test, mutant in pairs
-        if row not in known.get(test, ()) or mutant not in CHANGES
+        if row not in known.get(test, ()) or mutant not in ROWS
     ]
     assert wrong == [], "run `python -m tests.mutants.kills find`"
 
 
-def test_no_row_is_proven_and_waiting_at_once() -> None:
-    assert sorted(WAITING.keys() & kills().keys()) == []
-    assert set(kills()) <= set(ASKED)
+def test_every_row_has_a_pair_or_says_why_it_has_none() -> None:
+    """J28: a row is tested, waits for what does not exist yet, or is open; never two of these."""
+    found = kills()
+    assert [row for row in ASKED if (row in found) + (row in WAITING) + (row in OPEN) != 1] == []
+    assert {*found, *WAITING, *OPEN} <= set(ASKED)
+
+
+def test_every_slip_is_noticed_by_a_test_that_stands_in_a_pair() -> None:
+    """J28: one that nobody notices says nothing, and one of a mutant's name would hide it."""
+    noticed = {mutant for pairs in kills().values() for _, mutant in pairs}
+    assert sorted(SLIPS.keys() - noticed) == []
+    assert sorted(SLIPS.keys() & CHANGES.keys()) == []
+
+
+@pytest.mark.parametrize("slip", SLIPS.values(), ids=lambda slip: slip.name)
+def test_what_a_slip_changes_stands_in_its_file_once(slip: Slip) -> None:
+    """J28: a line that was rewritten takes its slip along, which would pass for one that is noticed."""
+    text = slip.path.read_text("utf-8")
+    assert text.count(slip.was) == 1
+    assert slip.text() != text
