@@ -180,7 +180,7 @@ class RadixFace(BasePrefixCache):
         full, swa = (
             pages_for(max(0, each), self.page_size) for each in (params.num_tokens, params.swa_num_tokens)
         )
-        wanted, gained = (full, swa, params.recurrent_num), (0, 0, 0)
+        wanted, gained = (full, swa, params.recurrent_num * self.supports_recurrent()), (0, 0, 0)
         for rank in ranks:
             left = [max(0, want - got) for want, got in zip(wanted, gained, strict=True)]
             if any(left):

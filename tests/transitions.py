@@ -181,6 +181,13 @@ TRACKED_SOMEWHERE = kinds("""
 """)
 
 
+EVERY_KIND = (
+    *EVERYWHERE, *SOMEWHERE, *LEGACY_EVERYWHERE, *STATES_EVERYWHERE, *STATES_SOMEWHERE, *TRACKED_EVERYWHERE,
+    *TRACKED_SOMEWHERE,
+)  # fmt: skip
+"""All of them, whatever they are asked of."""
+
+
 def everywhere(play: str) -> list[str]:
     """What must happen under every setting of a kind of play."""
     states = (*STATES_EVERYWHERE, *(TRACKED_EVERYWHERE if play == "tracked" else ()))

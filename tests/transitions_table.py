@@ -18,7 +18,7 @@ from radixledger.journal.units import FIRST, Rank
 
 from .machine import SETTINGS, Play
 from .test_machine import STEPS_BY_SEED, by_seed
-from .transitions import EVERYWHERE, SOMEWHERE
+from .transitions import EVERY_KIND
 
 PATH = Path(__file__).parent.parent / "analytics" / "sql" / "tested_transitions.sql"
 
@@ -36,7 +36,7 @@ TAIL = "\n) AS tested(pool, from_kind, to_kind, event, cause, events)\n"
 def listed() -> set[tuple[str, ...]]:
     """The kinds that move pages of the lists that a play is held against, in the columns of the view."""
     kinds = set[tuple[str, ...]]()
-    for kind in (*EVERYWHERE, *SOMEWHERE):
+    for kind in EVERY_KIND:
         move, arrow, why = kind.partition("→")
         if arrow:
             pool, giver = move.split()

@@ -8,9 +8,7 @@ from radixledger.cache.allocator import SWATokenToKVPoolAllocator, TokenToKVPool
 from radixledger.cache.building import build_prefix_cache
 from radixledger.cache.config import BadConfig
 from radixledger.cache.opening import StateMode, opened_ranks
-from radixledger.cache.prefix_cache import (
-    CacheInitParams,
-)
+from radixledger.cache.prefix_cache import CacheInitParams, EvictParams, EvictResult
 from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.routing import ServerConfig
 from radixledger.cache.unified import UnifiedRadixCache
@@ -48,7 +46,11 @@ def test_a_cache_says_that_it_keeps_states_and_its_journal_how() -> None:
         built(128, enable_recurrent_extra_buffer=True, recurrent_track_interval=256).ranks[0].state.config
     )
     assert (config.recurrent_slots, config.recurrent_mode, config.track_interval) == (6, "extra_buffer", 256)
-    assert not built(tree_components=(FULL,), size_recurrent=0).supports_recurrent()
+    plain = built(tree_components=(FULL,), size_recurrent=0)
+    assert not plain.supports_recurrent()
+    seq = plain.ranks[0].state.seq
+    assert plain.evict(EvictParams(recurrent_num=3)) == EvictResult()
+    assert plain.ranks[0].state.seq == seq, "nothing was asked of the tree"
 
 
 @pytest.mark.parametrize(
