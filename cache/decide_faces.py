@@ -245,8 +245,9 @@ def clear(state: State) -> Decision[None]:
     """
     if state.requests:
         raise Busy(f"{len(state.requests)} requests are live: {', '.join(sorted(state.rids)[:8])}")
-    if state.full.held[Kind.TREE]:
-        raise Busy(f"the tree holds {state.full.held[Kind.TREE]} FULL pages: reset the cache first")
+    if len(state.nodes) > 1:
+        copies = f" and {state.host.held[Kind.TREE]} HOST pages" if state.host.held[Kind.TREE] else ""
+        raise Busy(f"the tree holds {state.full.held[Kind.TREE]} FULL pages{copies}: reset the cache first")
     states = Pages(np.flatnonzero(state.recurrent.account == _NOBODY).astype("<i4").tobytes())
     swa = Pages(np.flatnonzero(state.swa.account == _NOBODY).astype("<i4").tobytes())
     full = Pages(np.flatnonzero(state.full.account == _NOBODY).astype("<i4").tobytes())

@@ -114,7 +114,9 @@ def boundary(state: State, node: Node, pages: int, stop: Stop = Stop.END_OF_KEY)
 
 
 def is_boundary(state: State, node: Node) -> bool:
-    """Whether a request may start where `node` ends."""
+    """Whether a request may start where `node` ends: behind FULL pages, and where every component can."""
+    if not node.full and node.parent is not None:
+        return False
     return boundary(state, node, node.pages)[0] is node
 
 

@@ -69,7 +69,9 @@ class Setting:
 
     @property
     def play(self) -> str:
-        """Which kinds of transition its plays must show: its route's, or those of states."""
+        """Which kinds of transition its plays must show: its route's, or those of states or copies."""
+        if self.shape.host:
+            return "copies"
         return ("tracked" if self.shape.interval else "states") if self.shape.states else self.shape.route
 
 
@@ -185,7 +187,27 @@ STATE_SETTINGS = {
 }
 """FULL and RECURRENT, without and with track slots."""
 
-SETTINGS = WINDOW_SETTINGS | RADIX_SETTINGS | CHUNK_SETTINGS | LEGACY_SETTINGS | STATE_SETTINGS
+HOST_SETTINGS = {
+    "copies, page 1, through at once": Setting(Shape(1, 0, 40, 0, row_pages=12, route="radix", host=26)),
+    "copies, page 16, through at 2, two ranks": Setting(
+        Shape(16, 0, 34, 0, route="radix", host=20, threshold=2), ranks=2
+    ),
+    "copies, page 128, through at 3, going on": Setting(
+        Shape(128, 0, 34, 0, route="radix", host=14, threshold=3), strict=False
+    ),
+    "copies, page 1, back, two ranks": Setting(
+        Shape(1, 0, 26, 0, row_pages=12, route="radix", host=16, write="back"), ranks=2
+    ),
+    "copies, page 128, back": Setting(Shape(128, 0, 24, 0, route="radix", host=34, write="back")),
+    "copies, page 256, back, going on": Setting(
+        Shape(256, 0, 24, 0, route="radix", host=12, write="back"), strict=False
+    ),
+}
+"""FULL alone, with a host tier of more or fewer pages than the device: both ways to write, one rank and two."""
+
+SETTINGS = (
+    WINDOW_SETTINGS | RADIX_SETTINGS | CHUNK_SETTINGS | LEGACY_SETTINGS | STATE_SETTINGS | HOST_SETTINGS
+)
 
 LETTERS = "aAb"
 """Contents of pages; `A` differs from `a` in its last token only."""
@@ -210,6 +232,9 @@ def opened(shape: Shape, rank: int = 0, ranks: int = 1) -> Opened:
         recurrent_slots=shape.states,
         recurrent_mode=mode,
         track_interval=shape.interval,
+        host_pages=shape.host,
+        host_write=shape.write,
+        host_threshold=shape.threshold,
     )
     return Opened(
         run="machine", rank=Rank(rank), ranks=ranks, epoch=1, route=shape.route, config=config,
@@ -233,6 +258,8 @@ class Player:
     spent: list[Receipt] = field(default_factory=list)
     arrivals: int = 0
     steps: int = 0
+    save: Callable[["Player"], None] | None = None
+    """What a server does with the next victim of FULL pressure before it goes, if it does anything."""
     told: list[str] = field(default_factory=list)
     """The script so far."""
 

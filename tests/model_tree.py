@@ -36,6 +36,10 @@ class Shape:
     """Whether requests give back what lies below their windows."""
     states: int = 0
     interval: int = 0
+    host: int = 0
+    """Pages of the host tier; copies are written `through` after `threshold` uses, or `back`."""
+    write: str = "through"
+    threshold: int = 1
 
     @property
     def keeps(self) -> bool:
@@ -107,6 +111,10 @@ class Tree:
         while found + 1 < len(path) and path[: found + 2] in self.places:
             found += 1
         return found
+
+    def stored(self, path: Prefix) -> int:
+        """How many pages of a path stand in the tree, wherever they are."""
+        return self.depth(path)
 
     def hit(self, path: Prefix) -> int:
         """The deepest prefix whose last window is live, or that is live from the root (R73-R76)."""

@@ -7,13 +7,15 @@ from radixledger.cache.slices import Inserted, Slice
 from radixledger.cache.state import Receipt
 from radixledger.journal.accounts import FREE, request_account, tree_account
 from radixledger.journal.causes import Operation
-from radixledger.journal.events import LedgerTaken, Removed, Stop, Tombstoned
+from radixledger.journal.events import Demoted, LedgerTaken, Removed, Stop, Tombstoned
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import ROOT, UNBOUND, BoundaryId, NodeId, Pages, RequestId
 
 from .machine import LETTERS, Chance, Command, Player, one_of, packed, rarely, some
 from .model import turn_if
+from .model_host import HostModel
 from .model_recurrent import RecurrentModel, StateTree
+from .model_tree import Prefix
 from .play_slots import give_states, strays
 
 SPACES = (b"", b"e\x01\0\0\0x")
@@ -62,6 +64,7 @@ def look_up(player: Player, space: bytes, letters: str, tokens: int, *, force_mi
         path = (space, *known)
         depth = sides.model.tree.depth(path)
         inside = sides.model.tree.inside(path[: depth + 1])
+        on_host = sides.model.tree.stored(path) > depth
         right = [pages * page for pages in sides.model.match(space, known, force_miss)]
         assert hit is not None
         assert [hit.tokens, hit.full_tokens] == right
@@ -69,7 +72,9 @@ def look_up(player: Player, space: bytes, letters: str, tokens: int, *, force_mi
         assert end == path[: hit.tokens // page + 1]
         if not force_miss:
             assert (seen.tokens, seen.full_tokens) == (hit.tokens, hit.full_tokens)
-            assert hit.stop == why(hit, len(known) * page, inside, states=player.shape.states > 0)
+            assert (seen.host_tokens, hit.stop == Stop.ON_HOST) == (hit.host_tokens, on_host)
+            assert on_host or hit.stop == why(hit, len(known) * page, inside, states=player.shape.states > 0)
+        check_host_part(player, hit, path)
 
     found = player.play(
         f"match {tokens} tokens of {letters} in {space!r} force_miss {force_miss}",
@@ -78,6 +83,15 @@ def look_up(player: Player, space: bytes, letters: str, tokens: int, *, force_mi
     )
     assert found is not None
     return found.node
+
+
+def check_host_part(player: Player, hit: Hit, path: Prefix) -> None:
+    """What a match says of copies behind the part on the device is what the model found."""
+    model, page = player.sides.model, player.shape.page
+    found = model.host_hit if isinstance(model, HostModel) else 0
+    assert hit.host_tokens == found * page
+    end = player.sides.paths().get(hit.host_node, path[:1])
+    assert end == path[: (hit.tokens + hit.host_tokens) // page + 1] or not found
 
 
 def why(hit: Hit, asked: int, inside: bool, *, states: bool) -> Stop:
@@ -183,7 +197,7 @@ def evict_pages(player: Player, full: int, swa: int) -> None:
         victims = [
             tuple(pages_of(event.full).tolist())
             for event in player.events(begun)
-            if isinstance(event, Removed | Tombstoned)
+            if isinstance(event, Removed | Tombstoned | Demoted) and event.full
         ]
         imagined = sides.model.evict(full, swa, victims)
         assert gain == imagined, f"{gain} is told, {imagined} was gained"
@@ -201,6 +215,8 @@ def evict_for(player: Player, needed: int) -> None:
     model = player.sides.model
     full, swa = (max(0, needed - model.count(book, FREE)) if book else 0 for book in (model.full, model.swa))
     if (full or swa) and not model.group_open:
+        if player.save is not None:
+            player.save(player)
         evict_pages(player, full, swa)
 
 

@@ -18,17 +18,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from radixledger.cache.face_rank import FaceRank
-from radixledger.cache.host_rank import HostCommands
 
-from . import play_faces, play_pages, play_requests, play_slots, play_states, witnesses
-from .machine import LEGACY_SETTINGS, SETTINGS, WINDOW_SETTINGS, Command, Dice, Play, Setting
+from . import play_faces, play_host, play_pages, play_requests, play_slots, play_states, witnesses
+from .machine import HOST_SETTINGS, LEGACY_SETTINGS, SETTINGS, WINDOW_SETTINGS, Command, Dice, Play, Setting
 from .transitions import everywhere, somewhere
 
 COMMANDS: dict[Command, int] = play_requests.COMMANDS | play_pages.COMMANDS | play_faces.COMMANDS
 STATE_COMMANDS: dict[Command, int] = COMMANDS | play_states.COMMANDS
 STEPS_BY_SEED = 900
-SEEDS = {"legacy": (1, 3)}
-"""Where one play would be too short: leaves that are not cut at the window make tombstones rare."""
+SEEDS = {"legacy": (1, 3), "copies": (1, 3, 4)}
+"""Where one play would be too short: leaves that are not cut at the window make tombstones rare, and copies are made, ended,
+loaded and dropped between all the rest.
+"""
 EXAMPLES_SHARE = 3
 """A profile's examples are shared out: one setting gets this fraction of them."""
 
@@ -45,6 +46,8 @@ class Drawn:
 
 def commands_of(setting: Setting) -> dict[Command, int]:
     """What can be asked of a rank of this setting, with weights."""
+    if setting.shape.host:
+        return COMMANDS | play_host.commands(setting.shape.write)
     return STATE_COMMANDS if setting.shape.states else COMMANDS
 
 
@@ -54,7 +57,7 @@ def machine_of(setting: Setting) -> type[RuleBasedStateMachine]:
     class RankMachine(RuleBasedStateMachine):
         def __init__(self) -> None:
             super().__init__()
-            self.play = Play(setting)
+            self.play = play_host.prepare(Play(setting))
 
         def teardown(self) -> None:
             self.play.end()
@@ -74,7 +77,7 @@ def _step(command: Command) -> Any:
 
 def by_seed(setting: Setting, seed: int, steps: int) -> Play:
     """A play of so many commands, the same on every machine."""
-    play, rolls = Play(setting), random.Random(seed)
+    play, rolls = play_host.prepare(Play(setting)), random.Random(seed)
     chance = Dice(rolls)
     commands = commands_of(setting)
     for command in rolls.choices([*commands], [*commands.values()], k=steps):
@@ -86,7 +89,7 @@ def by_seed(setting: Setting, seed: int, steps: int) -> Play:
 @cache
 def seen_by_seed(name: str) -> Counter[str]:
     setting = SETTINGS[name]
-    plays = [by_seed(setting, seed, STEPS_BY_SEED) for seed in SEEDS.get(setting.shape.route, (1,))]
+    plays = [by_seed(setting, seed, STEPS_BY_SEED) for seed in SEEDS.get(setting.play, (1,))]
     return sum((play.seen() for play in plays), Counter())
 
 
@@ -115,11 +118,10 @@ def test_every_command_of_a_rank_is_played() -> None:
     """What a rank can be asked, and is not played, would be proven by nothing."""
     source = "".join(
         inspect.getsource(module)
-        for module in (play_faces, play_pages, play_requests, play_slots, play_states, witnesses)
+        for module in (play_faces, play_host, play_pages, play_requests, play_slots, play_states, witnesses)
     )
     asked = set(re.findall(r"live\.(\w+)", source))
     public = {name for name, _ in inspect.getmembers(FaceRank, inspect.isfunction) if name[0] != "_"}
-    public -= {name for name in vars(HostCommands) if name[0] != "_"}
     assert public - asked == {"account_of", "hand_receipt", "number_of", "row_slots", "seated"}, (
         "these turn a server's own objects into what is played here"
     )
@@ -128,7 +130,7 @@ def test_every_command_of_a_rank_is_played() -> None:
 def test_the_model_shares_no_code_with_the_cache() -> None:
     """J19: a second opinion that borrowed the first one's arithmetic would be none."""
     sources = [path.read_text("utf-8") for path in Path(__file__).parent.glob("model*.py")]
-    assert len(sources) == 6
+    assert len(sources) == 9
     taken = {name for source in sources for name in re.findall(r"(?:from|import) (radixledger\S*)", source)}
     assert taken == {"radixledger.journal.accounts", "radixledger.journal.units"}
 
@@ -164,6 +166,21 @@ def test_the_rollback_route_is_played_at_every_kind_of_size() -> None:
     assert {shape.formula for shape in odd} == {"rfc", "tight"}
     modes = {(setting.ranks, setting.strict) for setting in LEGACY_SETTINGS.values()}
     assert modes == {(1, True), (2, True), (1, False)}
+
+
+def test_the_host_tier_is_played_at_every_page_size_and_both_ways_to_write() -> None:
+    """R208, R211: pages 1, 16, 128, 256; one rank and two; larger and smaller than the device; several thresholds."""
+    shapes = [setting.shape for setting in HOST_SETTINGS.values()]
+    assert {shape.page for shape in shapes} == {1, 16, 128, 256}
+    assert {
+        (shape.write, setting.ranks) for shape, setting in zip(shapes, HOST_SETTINGS.values(), strict=True)
+    } == {
+        ("through", 1),
+        ("through", 2),
+        ("back", 1),
+        ("back", 2),
+    }
+    assert {shape.threshold for shape in shapes} == {1, 2, 3}
 
 
 @pytest.mark.soak

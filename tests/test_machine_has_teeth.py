@@ -139,7 +139,7 @@ OTHER_ROUTES: tuple[tuple[Fault, str], ...] = (
 def is_noticed(route: str | None = None) -> bool:
     """Whether one of the plays that are part of every run, or of this route's, stops at the fault."""
     for setting in SETTINGS.values():
-        if route not in (None, setting.shape.route):
+        if route not in (None, setting.play):
             continue
         try:
             by_seed(setting, 1, STEPS_BY_SEED)

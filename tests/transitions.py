@@ -181,24 +181,60 @@ TRACKED_SOMEWHERE = kinds("""
 """)
 
 
+COPIES_EVERYWHERE = kinds("""
+    FULL free→in_flight: LoadBegun load_back
+    FULL in_flight→free: LoadEnded load_back
+    FULL in_flight→tree: LoadEnded load_back
+    FULL tree→free: Demoted evict/host_copy
+    HOST in_flight→free: BackupEnded back_up
+    HOST in_flight→tree: BackupEnded back_up
+    HOST tree→free: HostDropped evict_host
+    HOST tree→free: HostDropped flush
+    HOST tree→tree: Split match
+    Gathered
+""")
+"""What a host tier does, whichever way it writes."""
+
+COPIES_SOMEWHERE = kinds("""
+    FULL in_flight→free: LoadEnded load_back/duplicate
+    FULL in_flight→pending: LoadEnded load_back
+    FULL in_flight→pending: LoadEnded load_back/duplicate
+    FULL request→tree: Adopted finish/adopted
+    FULL request→tree: Adopted insert/adopted
+    FULL request→tree: Adopted unfinished/adopted
+    HOST free→in_flight: BackupBegun back_up/write_back
+    HOST free→in_flight: BackupBegun back_up/write_through
+    HOST in_flight→free: BackupEnded back_up/unreachable
+    HOST tree→free: HostDropped back_up/unreachable
+    HOST tree→free: HostDropped evict/unreachable
+    HOST tree→tree: Split admit
+""")
+
 EVERY_KIND = (
     *EVERYWHERE, *SOMEWHERE, *LEGACY_EVERYWHERE, *STATES_EVERYWHERE, *STATES_SOMEWHERE, *TRACKED_EVERYWHERE,
-    *TRACKED_SOMEWHERE,
+    *TRACKED_SOMEWHERE, *COPIES_EVERYWHERE, *COPIES_SOMEWHERE,
 )  # fmt: skip
 """All of them, whatever they are asked of."""
 
 
 def everywhere(play: str) -> list[str]:
     """What must happen under every setting of a kind of play."""
-    states = (*STATES_EVERYWHERE, *(TRACKED_EVERYWHERE if play == "tracked" else ()))
-    own = states if play in _OF_STATES else LEGACY_EVERYWHERE if play == "legacy" else ()
-    return [*(kind for kind in EVERYWHERE if _happens(play, kind)), *own]
+    own = {
+        "legacy": LEGACY_EVERYWHERE,
+        "states": STATES_EVERYWHERE,
+        "tracked": (*STATES_EVERYWHERE, *TRACKED_EVERYWHERE),
+        "copies": COPIES_EVERYWHERE,
+    }
+    return [*(kind for kind in EVERYWHERE if _happens(play, kind)), *own.get(play, ())]
 
 
 def somewhere(play: str) -> list[str]:
     """What must happen under one setting of a kind of play at least; with states, what they add to their route."""
     states = (*STATES_SOMEWHERE, *(TRACKED_SOMEWHERE if play == "tracked" else ()))
-    return [*states] if play in _OF_STATES else [kind for kind in SOMEWHERE if _happens(play, kind)]
+    copies = COPIES_SOMEWHERE if play == "copies" else ()
+    return (
+        [*states] if play in _OF_STATES else [*(kind for kind in SOMEWHERE if _happens(play, kind)), *copies]
+    )
 
 
 _OF_STATES = ("states", "tracked")
@@ -226,7 +262,7 @@ def _happens(play: str, kind: str) -> bool:
     if kind == "refused: never_fits":
         return play in ("unified", "legacy")
     return not (
-        (play in ("radix", "chunk", *_OF_STATES) and any(word in kind for word in of_windows))
+        (play in ("radix", "chunk", "copies", *_OF_STATES) and any(word in kind for word in of_windows))
         or (play in ("chunk", "swa_chunk") and any(word in kind for word in of_trees))
         or (play in _OF_STATES and any(word in kind for word in of_cuts))
         or (play == "legacy" and any(word in kind for word in of_windows_cut_out))

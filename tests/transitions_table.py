@@ -2,7 +2,7 @@
 
     python -m tests.transitions_table
 
-plays every setting of the machine once with the seed that every test run uses, loads what was journaled, and asks the
+plays every setting of the machine with the seeds that every test run uses, loads what was journaled, and asks the
 view `transitions`, the one that is asked of a served run too. `analytics/test_transition_coverage.py` holds the file
 against the lists of `transitions.py`, which the plays are held against.
 """
@@ -17,7 +17,7 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.units import FIRST, Rank
 
 from .machine import SETTINGS, Play
-from .test_machine import STEPS_BY_SEED, by_seed
+from .test_machine import SEEDS, STEPS_BY_SEED, by_seed
 from .transitions import EVERY_KIND
 
 PATH = Path(__file__).parent.parent / "analytics" / "sql" / "tested_transitions.sql"
@@ -57,8 +57,9 @@ def played() -> list[tuple[str, ...]]:
     """The rows of the view `transitions` over a play of each setting."""
     database = Database()
     for name, setting in SETTINGS.items():
-        for rank, told in frames(by_seed(setting, 1, STEPS_BY_SEED)):
-            load_frames(database, name, rank, iter(told))
+        for seed in SEEDS.get(setting.play, (1,)):
+            for rank, told in frames(by_seed(setting, seed, STEPS_BY_SEED)):
+                load_frames(database, f"{name}, {seed}", rank, iter(told))
     query = (
         "SELECT pool, from_kind, to_kind, event, cause, sum(events)::BIGINT FROM transitions"
         " GROUP BY ALL ORDER BY pool, from_kind, to_kind, event, cause"

@@ -43,12 +43,14 @@ from radixledger.journal.units import ROOT, NodeId, RequestId
 
 from .model import TREE, Turned
 from .model_faces import FacesModel
+from .model_host import HostModel
 from .model_legacy import LegacyModel
 from .model_recurrent import RecurrentModel
 from .model_requests import RankModel
 from .model_tree import Prefix, Shape
 from .model_use import asked
 from .state_witness import agree_on_states, choices
+from .witness_of_copies import agree_on_copies, image_of_copies
 
 T = TypeVar("T")
 
@@ -140,7 +142,7 @@ def image(state: State) -> tuple[object, ...]:
     return (
         books, state.mapping.swa_of.tobytes(), state.mapping.nonzero, state.mapping.digest, nodes, requests, tables,
         list(rows.content), list(rows.free), dict(state.rids), counters, dict(state.running), list(state.findings),
-        tuple(getattr(state.totals, name) for name in state.totals.__slots__),
+        tuple(getattr(state.totals, name) for name in state.totals.__slots__), image_of_copies(state),
     )  # fmt: skip
 
 
@@ -198,7 +200,13 @@ class Witnesses:
             opened, self.tape, strict=strict, digest_every=DIGEST_EVERY, watched=Watched.EVENTS
         )
         self.folded = begin(opened)
-        kind = RecurrentModel if shape.states else MODELS.get(shape.route, FacesModel)
+        kind = (
+            RecurrentModel
+            if shape.states
+            else HostModel
+            if shape.host
+            else MODELS.get(shape.route, FacesModel)
+        )
         self.model = kind(shape, strict)
         self.seen: Counter[str] = Counter()
         self.letters: dict[bytes, str] = {}
@@ -273,6 +281,8 @@ class Witnesses:
         agree_on_requests(state, self.model, self.paths())
         if isinstance(self.model, RecurrentModel):
             agree_on_states(state, self.model, self.paths())
+        if isinstance(self.model, HostModel):
+            agree_on_copies(state, self.model, self.paths())
 
     def end(self) -> None:
         """Close the rank, and fold its journal from the first event into fresh states, with plain keys and hashed."""
@@ -323,7 +333,8 @@ def agree_on_the_tree(state: State, model: RankModel, paths: dict[int, Prefix]) 
     tree, found = model.tree, {}
     for number, path in paths.items():
         node = state.nodes[number]
-        full, swa = pages_of(node.full).tolist(), pages_of(node.swa).tolist() or [None] * node.pages
+        full = pages_of(node.full).tolist() or [0] * node.pages
+        swa = pages_of(node.swa).tolist() or [None] * node.pages
         for at, page in enumerate(full):
             prefix = path[: node.end - node.pages + at + 2]
             found[prefix] = (page, swa[at], at == node.pages - 1)
@@ -331,7 +342,8 @@ def agree_on_the_tree(state: State, model: RankModel, paths: dict[int, Prefix]) 
             assert node.swa_locks == tree.window_holders(prefix), f"window locks of node {number}"
         assert node.anchors == sum(lock.end == path for lock in tree.locks), f"receipts of node {number}"
     assert found == {prefix: (place.full, place.swa, place.ends) for prefix, place in tree.places.items()}
-    assert state.full_protected == sum(tree.holders(prefix) > 0 for prefix in tree.places)
+    resident = [prefix for prefix, place in tree.places.items() if place.full]
+    assert state.full_protected == sum(tree.holders(prefix) > 0 for prefix in resident)
     for number, path in paths.items():
         node = state.nodes[number]
         assert node.asked == asked(tree, path), f"prompts that wait at node {number}"

@@ -1,6 +1,6 @@
 -- Free groups that were not kept: pages passed an open group, waited without one, or stayed behind when it ended (R29, R43, R44).
 --
--- A group that begins within another, or ends without having begun, is one too (R49).
+-- A group that begins within another, or ends without having begun, is one too (R49). HOST pages know no groups.
 -- kind: check
 WITH groups AS (
     SELECT run, rank, epoch, seq, event::VARCHAR AS event, lag(event, 1, 'GroupFlushed') OVER turns AS before
@@ -12,7 +12,7 @@ WITH groups AS (
     SELECT run, rank, epoch, seq, event::VARCHAR AS event, to_kind::VARCHAR AS went_to, count(*) AS pages
     FROM pages
     JOIN (SELECT DISTINCT run, rank, epoch FROM groups) AS grouped USING (run, rank, epoch)
-    WHERE from_kind <> 'pending' AND to_kind IN ('free', 'pending')
+    WHERE from_kind <> 'pending' AND to_kind IN ('free', 'pending') AND pool <> 'host'
     GROUP BY ALL
 ), placed AS (
     SELECT given_up.*, coalesce(groups.event = 'GroupOpened', false) AS is_open

@@ -25,12 +25,13 @@ SELECT
     swa_tree_evictable + swa_tree_protected AS swa_tree,
     swa_request_owned,
     swa_pending_free,
+    host_capacity, host_available,
     mapping_nonzero_count
 FROM placed
 WHERE (phase = 'pre_flush' AND NOT idle)
     OR (is_after AND (
         full_available <> full_capacity OR full_tree <> 0 OR full_request_owned <> 0 OR full_pending_free <> 0
         OR swa_available <> swa_capacity OR swa_tree <> 0 OR swa_request_owned <> 0 OR swa_pending_free <> 0
-        OR mapping_nonzero_count <> 0
+        OR host_available <> host_capacity OR mapping_nonzero_count <> 0
     ))
 ORDER BY run, rank, seq
