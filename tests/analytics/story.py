@@ -122,7 +122,7 @@ class Story:
         self.holder = {pool: {PageId(0): int(RESERVED)} for pool in Pool}
         self.mapped: dict[int, int] = {}
         self.totals: Counter[str] = Counter()
-        config = Config(PAGE, self.capacity, self.capacity, 2 * WINDOW, recurrent_slots=4)
+        config = Config(PAGE, self.capacity, self.capacity, 2 * WINDOW, recurrent_slots=4, host_pages=8)
         labels = {"model": "tiny", "pair": "a"}
         self.tell(
             Opened(

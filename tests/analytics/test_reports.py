@@ -127,11 +127,11 @@ def test_ages_at_eviction_tell_what_was_never_used_again(database: Database) -> 
 def test_occupancy_adds_up_to_the_pool_at_every_moment(database: Database) -> None:
     """W31."""
     rows = answered(database, "occupancy", points="10")
-    assert len(rows) == 30
+    assert len(rows) == 40
     parts = [
         row["request_pages"] + row["tree_pages"] + row["pending_pages"] + row["free_pages"] for row in rows
     ]
-    assert parts == [{"full": 24, "swa": 24, "recurrent": 4}[row["pool"]] for row in rows]
+    assert parts == [{"full": 24, "swa": 24, "recurrent": 4, "host": 8}[row["pool"]] for row in rows]
     last = [row for row in rows if row["pool"] == "full"][-1]
     assert (last["tree_pages"], last["free_pages"]) == (0, 24)
 
