@@ -126,7 +126,10 @@ class MatchPrefixParams:
 
 
 class MatchResult(NamedTuple):
-    """The usable prefix: its slots, int32 [n], and the node that it ends at; without a host tier all three are one."""
+    """The usable prefix: its slots, int32 [n], and the node that it ends at; without a host tier all three are one.
+
+    With one, copies of the next `host_hit_length` tokens end at `last_host_node`: they can be loaded.
+    """
 
     device_indices: Slots
     last_device_node: Any

@@ -121,7 +121,9 @@ class RadixFace(BasePrefixCache):
             return _matched(TreeNode(rank, ROOT))
         rid = params.req.rid if params.req is not None else ""
         name = namespace(extra_key=params.key.extra_key)
-        return _matched(TreeNode(rank, rank.match(key, name, rid=rid, full_only=params.full_only).node))
+        hit = rank.match(key, name, rid=rid, full_only=params.full_only)
+        last = TreeNode(rank, hit.host_node) if hit.host_node else None
+        return _matched(TreeNode(rank, hit.node), last, hit.host_tokens)
 
     def peek(self, key: RadixKey) -> Hit:
         """What a match would give; nothing is cut, no recency moves (A19)."""
@@ -371,8 +373,8 @@ class RadixFace(BasePrefixCache):
         return rank_of(self.ranks, req.dp_rank)
 
 
-def _matched(node: TreeNode) -> MatchResult:
-    return MatchResult(node.path_slots, node, node, node)
+def _matched(node: TreeNode, last: TreeNode | None = None, host_tokens: int = 0) -> MatchResult:
+    return MatchResult(node.path_slots, node, last or node, node, host_tokens)
 
 
 def _check_computed(rank: FaceRank, req: Req, number: RequestId, tokens: int) -> None:

@@ -66,8 +66,11 @@ class TreeNode:
 
     @property
     def path_slots(self) -> Slots:
-        """The FULL slots from the root to this node, int32 [n]."""
-        return slots_of_pages(path_pages(self._node()), self._rank.state.page_size)
+        """The FULL slots from the root to this node, int32 [n]; of a FULL tombstone, of the part that is on the device."""
+        node = self._node()
+        while not node.full and node.parent is not None:
+            node = node.parent
+        return slots_of_pages(path_pages(node), self._rank.state.page_size)
 
     @property
     def component_data(self) -> dict[ComponentType, ComponentData]:
@@ -75,7 +78,8 @@ class TreeNode:
         node, page_size = self._node(), self._rank.state.page_size
         root = int(node.parent is None)
         locks = root + sum(each.anchors for each in _below(node))
-        found = {ComponentType.FULL: ComponentData(slots_of_pages(node.full, page_size), locks)}
+        full = slots_of_pages(node.full, page_size) if node.full or node.parent is None else None
+        found = {ComponentType.FULL: ComponentData(full, locks)}
         if self._rank.state.windowed:
             swa = slots_of_pages(node.swa, page_size) if node.swa or node.parent is None else None
             found[ComponentType.SWA] = ComponentData(swa, root + node.swa_locks)
