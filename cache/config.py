@@ -5,7 +5,7 @@ Rule: a bad value is refused here, with its name and what would do, before a poo
 
 from radixledger.cache.keys import KEY_MODES
 from radixledger.cache.standing import POLICIES
-from radixledger.cache.traits import TRAITS, UNKNOWN
+from radixledger.cache.traits import TRAITS
 from radixledger.cache.window import FORMULAS
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import HASH_BYTES
@@ -28,6 +28,7 @@ class BadConfig(ValueError):
 def checked(opened: Opened, *also_strides: int) -> Opened:
     """`opened` itself; raises BadConfig for the first value that is out of bounds. also_strides: of keys that are hashes."""
     config = opened.config
+    _check_route(opened)  # first: what else is wrong depends on it
     for field, value in (
         ("page_size", config.page_size),
         ("full_pages", config.full_pages),
@@ -54,7 +55,6 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
         if last_slot > MAX_PAGES:
             raise BadConfig(field, f"slot {last_slot} does not fit int32; take fewer or smaller pages")
     for field, name, known in (
-        ("route", opened.route, tuple(TRAITS)),
         ("formula", config.formula, FORMULAS),
         ("tombstone_leaf", config.tombstone_leaf, ("veto", "materialise")),
         ("host_write", config.host_write, ("through", "back")),
@@ -72,6 +72,11 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
             f"{opened.stride} bytes; a page of {config.page_size} {config.key_mode} key units has {key_stride(config)}",
         )
     return opened
+
+
+def _check_route(opened: Opened) -> None:
+    if opened.route not in TRAITS:
+        raise BadConfig("route", f"{opened.route!r} is not one of {', '.join(TRAITS)}")
 
 
 def key_stride(config: Config) -> int:
@@ -104,7 +109,7 @@ def _check_window(opened: Opened) -> None:
         ("window_tokens", config.window_tokens),
         ("window_need", opened.window_need),
     ):
-        windowed = TRAITS.get(opened.route, UNKNOWN).windowed
+        windowed = TRAITS[opened.route].windowed
         if not windowed and value:
             raise BadConfig(field, f"{value}, but route {opened.route!r} has no SWA pool: it has to be 0")
         if windowed and not 1 <= value <= MAX_PAGES:
@@ -127,7 +132,7 @@ def _check_host(opened: Opened) -> None:
     pages = opened.config.host_pages
     if not 0 <= pages <= MAX_PAGES:
         raise BadConfig("host_pages", f"{pages} is not between 0 and {MAX_PAGES}")
-    if pages and not TRAITS.get(opened.route, UNKNOWN).hosted:
+    if pages and not TRAITS[opened.route].hosted:
         text = "cannot have a host tier, which mirrors FULL pages of a tree without SWA"
         raise BadConfig("host_pages", f"{pages}, but route {opened.route!r} {text}; take 0, or route 'radix'")
 
@@ -143,7 +148,7 @@ def _check_states(opened: Opened) -> None:
     """State slots come with a mode, and each mode with its pages; nothing of it stands alone (R11)."""
     config = opened.config
     slots, mode, interval = config.recurrent_slots, config.recurrent_mode, config.track_interval
-    if slots and not TRAITS.get(opened.route, UNKNOWN).recurrent:
+    if slots and not TRAITS[opened.route].recurrent:
         raise BadConfig("recurrent_slots", f"{slots}, but route {opened.route!r} keeps no states (R11)")
     if slots and config.host_pages:
         raise BadConfig("recurrent_slots", f"{slots} beside {config.host_pages} host pages is not served")

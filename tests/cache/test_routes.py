@@ -37,6 +37,16 @@ def test_a_route_that_nobody_knows_is_refused_before_anything_is_built() -> None
     assert tape.events == tape.open == []
 
 
+def test_of_a_route_that_nobody_knows_no_pools_are_demanded() -> None:
+    """R14: an edited `Opened` names its route as what is wrong, whichever sizes stand beside it."""
+    first = opened(SHAPE)
+    alone = replace(first.config, swa_pages=0, window_tokens=0, host_pages=4)
+    for route in ("hybrid", ""):
+        with pytest.raises(BadConfig, match=r"route: '.*' is not one of unified") as bad:
+            checked(replace(first, route=route, config=alone, window_need=0))
+        assert bad.value.field == "route"
+
+
 class Asked:
     """Rules that write down what they are asked, and let the unified ones answer."""
 
