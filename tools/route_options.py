@@ -4,7 +4,7 @@ Rule: a command names no route and guesses none. It hands what was asked for to 
 or is not built into these programs, leaves with the flag to change before a model is loaded or a journal begun (R204).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -61,16 +61,16 @@ _OPTIONS = (
         "--disable-radix-cache", is_flag=True,
         help="Keep no tree: requests own what they compute and share nothing. Goes before --unified.",
     ),
-    click.option("--hierarchical-cache", is_flag=True, help="Ask for a host tier below the pools."),
-    click.option("--hicache-storage-backend", "storage", metavar="NAME", help="Ask for a store below the host tier."),
+    click.option("--hierarchical-cache", is_flag=True, help="Ask for a host tier below the pools; refused, this program has none."),
+    click.option("--hicache-storage-backend", "storage", metavar="NAME", help="Ask for a store below the host tier; refused, this program has none."),
     click.option(
         "--disaggregation", metavar="MODE", type=click.Choice([mode.value for mode in Disaggregation]),
         default=Disaggregation.NONE.value, show_default=True,
-        help="Ask for one half of a server: null, prefill or decode.",
+        help="Ask for one half of a server; all but null is refused, prefill and decode are one process here.",
     ),
     click.option(
         "--speculative", metavar="ALGO", type=click.Choice([each.value for each in Speculation], case_sensitive=False),
-        help=f"Ask for tokens guessed ahead: {', '.join(each.value for each in Speculation)}.",
+        help=f"Ask for tokens guessed ahead ({', '.join(each.value for each in Speculation)}); refused, nothing guesses here.",
     ),
     click.option(
         "--key-mode", type=click.Choice(list(KEY_MODES)), default="raw", show_default=True,
@@ -100,8 +100,17 @@ def route_for(asked: Asked, *, hybrid_swa: bool, page_size: int) -> RouteName:
     try:
         route = route_of(asked.config(hybrid_swa=hybrid_swa, page_size=page_size))
     except BadConfig as error:
-        raise CommandFailure(str(error), USAGE) from error
+        also = "".join(
+            f"; in this program leave {option} out: {reason}" for option, reason in _missing(asked)
+        )
+        raise CommandFailure(f"{error}{also}", USAGE) from error
+    for option, reason in _missing(asked):
+        raise CommandFailure(f"leave {option} out: {reason} (the route would be {route})", USAGE)
+    return route
+
+
+def _missing(asked: Asked) -> Iterator[tuple[str, str]]:
+    """The options that were given and that no route of these programs has, with the reason."""
     for field, option, reason in NOT_BUILT_IN:
         if getattr(asked, field) != Asked._field_defaults[field]:
-            raise CommandFailure(f"leave {option} out: {reason} (the route would be {route})", USAGE)
-    return route
+            yield option, reason

@@ -283,7 +283,7 @@ def close(folder: Path, planted: DoubleFree, seconds: float) -> None:
     steps = f"--chunked-prefill-size {WARM.chunk_tokens} --max-running-requests {WARM.running}"
     print_facts({
         "the page's story": f"radixledger replay blame {folder}/planted --rank {planted.rank} --pool full --page {planted.page}",
-        "any moment": f"radixledger replay state {folder}/warm --rank 0 --at +100ms",
+        "any moment": f"radixledger replay state {folder}/warm --rank 0 --at {planted.first}",
         "the events": f"radixledger journal cat {folder}/warm --rank 0",
         "all questions": "radixledger sql --list",
         "your own": f"radixledger sql {folder}/warm -c 'FROM requests LIMIT 5'",
