@@ -16,6 +16,9 @@ MAX_PAGES = (1 << 31) - 1
 MAX_STATE_BYTES = 1 << 33
 """What a state that somebody else asks for may take; our own caches may be as large as they like."""
 
+MAX_BOOK_BYTES = 1 << 31
+"""What of it may be books of pages, which are written from end to end where rows are touched as far as they are used."""
+
 
 class BadConfig(ValueError):
     """A configuration value that no cache can be built with; `field` names it."""
@@ -186,10 +189,11 @@ def bounded(opened: Opened) -> Opened:
     config = checked(opened, HASH_BYTES).config
     pages = config.full_pages + config.swa_pages + config.host_pages + config.recurrent_slots
     row = 120 + 8 * config.context_pages
-    if 28 * pages + row * config.rows > MAX_STATE_BYTES:
+    if 28 * pages > MAX_BOOK_BYTES:
         raise BadConfig(
-            "full_pages" if 28 * pages > row * config.rows else "rows",
-            f"{pages} pages and {config.rows} rows of {config.context_pages} pages take more than "
-            f"{MAX_STATE_BYTES} bytes",
+            "full_pages", f"{pages} pages of all pools take more than {MAX_BOOK_BYTES} bytes of books"
         )
+    if 28 * pages + row * config.rows > MAX_STATE_BYTES:
+        text = f"{config.rows} rows of {config.context_pages} pages beside {pages} pages take more than"
+        raise BadConfig("rows", f"{text} {MAX_STATE_BYTES} bytes")
     return opened

@@ -37,7 +37,7 @@ from radixledger.tools.console import (
     seconds_text,
 )
 from radixledger.tools.driver import Driver, StepClock
-from radixledger.tools.opening import Recording, open_rank
+from radixledger.tools.opening import MOST_RANKS, Recording, open_rank
 from radixledger.tools.policy_options import Policies, policy_options
 from radixledger.tools.route_options import Asked, route_for, route_options
 from radixledger.tools.streams import BadTrace, Job, TraceStream, read_trace
@@ -181,7 +181,7 @@ def drive_rank(
 @click.option(
     "--dp-size",
     "ranks",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_RANKS),
     default=1,
     show_default=True,
     help="Ranks; request i goes to rank i modulo this.",

@@ -24,6 +24,9 @@ from radixledger.journal.writer import JournalWriter, Policy
 
 C = TypeVar("C", bound=RankCache)
 
+MOST_RANKS = 1024
+"""Ranks that one program opens: each is a folder, a writer and a state."""
+
 
 class Recording(NamedTuple):
     """How a run is journaled. `run` None, or policy `off`: not at all.

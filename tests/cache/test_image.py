@@ -1,6 +1,7 @@
 """Images of states: what was taken comes back, goes on the same, and hostile bytes do no more than fail."""
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from radixledger.cache.config import MAX_STATE_BYTES
+from radixledger.cache.config import MAX_STATE_BYTES, BadConfig, bounded
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.image import BadImage, image, restore
@@ -18,8 +19,9 @@ from radixledger.cache.invariants import broken_laws
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import Node, State
 from radixledger.cache.weights import MASK
-from radixledger.journal.events import Opened
+from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import Redactor
+from radixledger.journal.units import Rank, TokenCount
 
 from .driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
 
@@ -220,3 +222,21 @@ def test_the_bound_of_a_state_is_above_every_cache_that_we_would_serve() -> None
     """A million pages a pool, 512 rows of 131,072 pages: 0.6 GiB of tables."""
     state_bytes = 28 * 2_000_000 + 512 * (100 + 8 * 131_072)
     assert state_bytes < MAX_STATE_BYTES
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"full_pages": 280_000_000},
+        {"recurrent_slots": 250_000_000, "recurrent_mode": "base"},
+        {"host_pages": 280_000_000},
+        {"rows": 1 << 20, "context_pages": 1 << 20},
+    ],
+)
+def test_a_journal_that_asks_for_gigabytes_is_refused_before_any_is_taken(changes: dict[str, Any]) -> None:
+    """Nobody vouches for what an `Opened` on disk says."""
+    config = Config(1, 64, 0, 0, rows=4, context_pages=16)
+    told = Opened("", Rank(0), 1, 1, "radix", config, TokenCount(0), 4, "plain")
+    assert bounded(told) is told
+    with pytest.raises(BadConfig, match="bytes"):
+        bounded(replace(told, config=replace(config, **changes)))

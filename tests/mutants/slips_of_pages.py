@@ -5,7 +5,7 @@ from .slip import Slip
 _FACE, _POOL, _DECIDE = "cache/allocator.py", "cache/pool_allocator.py", "cache/decide_pages.py"
 
 PAGES = (
-    Slip("a_node_tells_other_slots", "cache/tree_view.py", "ComponentData(slots_of_pages(node.full, page_size), locks)", "ComponentData(slots_of_pages(node.full, page_size) + 1, locks)", ("R25",)),
+    Slip("a_node_tells_other_slots", "cache/tree_view.py", "full = slots_of_pages(node.full, page_size) if", "full = slots_of_pages(node.full, page_size) + 1 if", ("R25",)),
     Slip("a_lock_goes_to_the_first_rank", "cache/radix_face.py", "        rank = rank_of(self.ranks, node.dp_rank)\n        params = rank.params_of(", "        rank = self.ranks[0]\n        params = rank.params_of(", ("R27",)),
     Slip("a_key_goes_to_the_first_rank", "cache/radix_face.py", "        rank = rank_of(self.ranks, key.dp_rank)\n", "        rank = self.ranks[0]\n", ("R27", "R32", "R98")),
     Slip("a_mapping_moves_on_the_first_rank", _FACE, "        rank_of(self.ranks, dp_rank).remap(", "        self.ranks[0].remap(", ("R32", "R47")),

@@ -128,6 +128,7 @@ def test_the_same_drive_leaves_the_same_events_at_the_same_virtual_times(tmp_pat
         (["--journal", "run", "--enable-unified-radix-tree", "--window", "-1"], "window_tokens"),
         (["--journal", "run", "--enable-unified-radix-tree", "--page-size", "0"], "page_size"),
         (["--journal", "run", "--enable-unified-radix-tree", "--dp-size", "0"], "--dp-size"),
+        (["--journal", "run", "--enable-unified-radix-tree", "--dp-size", "99999999"], "--dp-size"),
     ],
 )
 def test_a_wrong_command_line_is_refused_before_a_journal_exists(

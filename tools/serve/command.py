@@ -32,7 +32,7 @@ from radixledger.tools.console import (
     seconds_text,
     waiting,
 )
-from radixledger.tools.opening import Recording
+from radixledger.tools.opening import MOST_RANKS, Recording
 from radixledger.tools.policy_options import Policies, policy_options
 from radixledger.tools.route_options import Asked, route_for, route_options
 from radixledger.tools.serve.config_json import spec_from_config
@@ -95,7 +95,9 @@ _COUNT = click.IntRange(min=1)
 @click.option("--full-pages", type=_COUNT, help="FULL pages of a rank.  [default: 65,536 tokens]")
 @click.option("--swa-pages", type=_COUNT, help="SWA pages of a rank.  [default: by the sizing rule]")
 @click.option("--context-length", type=_COUNT, help="Tokens of a sequence at most.  [default: the model's]")
-@click.option("--dp-size", type=_COUNT, default=1, show_default=True, help="Data-parallel ranks.")
+@click.option(
+    "--dp-size", type=click.IntRange(1, MOST_RANKS), default=1, show_default=True, help="Data-parallel ranks."
+)
 @click.option("--chunked-prefill-size", type=_COUNT, default=256, show_default=True,
               help="Prompt tokens of a step at most.")  # fmt: skip
 @click.option("--max-running-requests", type=_COUNT, default=32, show_default=True,
