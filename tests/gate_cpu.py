@@ -174,7 +174,7 @@ def run(
     ran = _checked(
         root,
         out / "pytest.txt",
-        (sys.executable, "-m", "pytest", "-q", *spread, f"--junitxml={report}", *there),
+        ("pytest", "-q", *spread, f"--junitxml={report}", *there),
     )
     if report.exists():
         verdict = judged(manifest, report.read_text("utf-8"))
