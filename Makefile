@@ -4,7 +4,7 @@
 BIN  := .venv/bin
 PATHS := journal cache replay analytics tools tests src
 
-.PHONY: help setup demo test gate-cpu format bench trace soak mutants
+.PHONY: help setup demo test gate-cpu format bench trace soak nightly mutants
 .DEFAULT_GOAL := help
 
 help:
@@ -14,7 +14,8 @@ help:
 	@echo 'make bench             measure the bars of the design on this machine'
 	@echo 'make trace TRACE=FILE  drive a request trace (Mooncake format) through the cache and verify the journal'
 	@echo 'make mutants           run each test under the seeded fault that it has to notice'
-	@echo 'make soak              the long test campaigns (much longer than make test)'
+	@echo 'make nightly           the machine on every route for an hour, with seeds that no test run plays'
+	@echo 'make soak              the long test campaigns (hours)'
 	@echo 'make format            let ruff format and fix what it can'
 	@echo 'make setup             only create or refresh .venv'
 
@@ -82,6 +83,9 @@ trace: setup
 
 mutants: setup
 	$(BIN)/python -m tests.mutants.kills
+
+nightly: setup
+	$(BIN)/python -m tests.nightly
 
 soak: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile --durations 20 --hypothesis-profile nightly -m 'soak or not soak'
