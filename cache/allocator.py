@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from radixledger.cache.face_rank import FaceRank, as_slots, pages_of_slots, rank_of
+from radixledger.cache.opening import NO_HOST, HostCopies
 from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import Req, Slots
 from radixledger.cache.refusals import StateShort, Unmapped
@@ -31,6 +32,7 @@ class TokenToKVPoolAllocator(PoolAllocator):
 
     size_recurrent: state slots of a recurrent model, over all ranks. A request takes its own when it sits down in its
     row; what is handed out here is for callers who bring states to an insert (`InsertParams.recurrent_value`).
+    host: copies of FULL slots on the host, which a `HostTier` over each rank makes and loads.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class TokenToKVPoolAllocator(PoolAllocator):
         dp_size: int = 1,
         *,
         size_recurrent: int = 0,
+        host: HostCopies = NO_HOST,
         journals: Sequence[Recorder] | None = None,
         strict: bool = True,
     ) -> None:
@@ -53,6 +56,7 @@ class TokenToKVPoolAllocator(PoolAllocator):
             journals=journals,
             strict=strict,
             size_recurrent=size_recurrent,
+            host=host,
         )
 
     @property

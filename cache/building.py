@@ -82,14 +82,15 @@ class Built(NamedTuple):
     lacks: dict[str, object]
 
 
-_TIERS: dict[str, object] = {"hierarchical_cache": False, "storage": None}
+_STORAGE: dict[str, object] = {"storage": None}
+_TIERS: dict[str, object] = _STORAGE | {"hierarchical_cache": False}
 _TIERS_AND_STATES: dict[str, object] = _TIERS | {"recurrent": False}
 
 BUILT: dict[RouteName, Built] = {
     "unified": Built(_unified, {}),  # `route_of` has refused all that it lacks
     "legacy": Built(_legacy, _TIERS_AND_STATES | {"key_units": "raw"}),
     "swa_chunk": Built(_swa_chunk, _TIERS_AND_STATES),
-    "radix": Built(_radix, _TIERS),
+    "radix": Built(_radix, _STORAGE),
     "chunk": Built(_chunk, _TIERS_AND_STATES),
 }
 
@@ -115,7 +116,7 @@ def build_prefix_cache(
 
     sliding_window_size: tokens, of a hybrid model; the allocator has two pools then, one pool otherwise.
     recurrent_track_interval: tokens, of a recurrent model whose requests track states as they go; else they leave one when
-    they finish, and pages are of one token. The allocator has the state slots. Speculation and
+    they finish, and pages are of one token. The allocator has the state slots, and the host's for a hierarchical cache. Speculation and
     disaggregation are the server's own work and change no cache, but for the unit of its keys. Raises
     UnsupportedCombination, NotOnThisRoute, or BadConfig if model, allocator and window do not agree; nothing was touched.
     """
@@ -125,6 +126,12 @@ def build_prefix_cache(
         value = getattr(config, field)
         if value != nothing:
             raise NotOnThisRoute(route, field, value)
+    copies = token_to_kv_pool_allocator.host.size
+    if config.hierarchical_cache != bool(copies):
+        wants = "a host tier" if config.hierarchical_cache else "no host tier"
+        raise BadConfig(
+            "token_to_kv_pool_allocator", f"it has {copies} slots on the host, the server wants {wants}"
+        )
     if not config.hybrid_swa and sliding_window_size is not None:
         raise BadConfig("sliding_window_size", f"{sliding_window_size}; a model that is not hybrid has none")
     if not config.recurrent and recurrent_track_interval is not None:

@@ -23,6 +23,17 @@ class StateMode(NamedTuple):
 NO_STATES = StateMode()
 
 
+class HostCopies(NamedTuple):
+    """The host tier for FULL slots: how many there are over all ranks, when a copy is written, after how many uses."""
+
+    size: int = 0
+    write: str = "through"
+    threshold: int = 1
+
+
+NO_HOST = HostCopies()
+
+
 def opened_ranks(
     size: int,
     size_swa: int,
@@ -36,6 +47,7 @@ def opened_ranks(
     key_mode: str = "raw",
     size_recurrent: int = 0,
     states: StateMode = NO_STATES,
+    host: HostCopies = NO_HOST,
     run: str = "",
     redaction: str = "hashed",
 ) -> list[Opened]:
@@ -44,10 +56,13 @@ def opened_ranks(
     route: the rules that the ranks follow, see `routes`; where it has no window, `size_swa` and `sliding_window_size` are
     0. rows, max_context_len: as `ReqToTokenPool` has them. key_mode: `bigram` for caches that are built with `is_eagle`.
     size_recurrent: state slots over all ranks, which are kept as `states` says; 0 for a model that has no states.
+    host: copies of FULL slots on the host; none beside a window (R8).
     redaction: `hashed`, or `plain` for owners who want token ids in their journals. Journals that are opened with these
     events can be handed to an allocator (`allocator`). Raises ValueError for sizes that make no page.
     """
     _check_sizes(size, size_swa, page_size, dp_size, windowed=TRAITS.get(route, UNKNOWN).windowed)
+    if host.size and host.size // dp_size < page_size:
+        raise ValueError(f"{host.size} host slots make no page of {page_size} for each of {dp_size} ranks")
     config = Config(
         page_size=page_size,
         full_pages=size // dp_size // page_size,
@@ -59,6 +74,9 @@ def opened_ranks(
         recurrent_slots=size_recurrent // dp_size,
         recurrent_mode=states.name,
         track_interval=states.track_interval,
+        host_pages=host.size // dp_size // page_size,
+        host_write=host.write,
+        host_threshold=host.threshold,
     )
     return [
         Opened(

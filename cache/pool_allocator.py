@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from radixledger.cache.config import BadConfig
 from radixledger.cache.face_rank import FaceRank, as_slots, pages_of_slots, rank_of, slots_of_pages
 from radixledger.cache.kept_events import KeptEvents
-from radixledger.cache.opening import NO_STATES, StateMode, opened_ranks
+from radixledger.cache.opening import NO_HOST, NO_STATES, HostCopies, StateMode, opened_ranks
 from radixledger.cache.prefix_cache import Req, Slots, TakenEvent
 from radixledger.cache.refusals import Busy, PoolShort, Refusal, StateShort
 from radixledger.cache.shell import Recorder
@@ -30,7 +30,7 @@ _NO_SLOTS = np.zeros(0, np.int32)
 
 class PoolAllocator:
     """Slots of every rank; sizes are totals over ranks. `size_swa` is 0 where there is no SWA pool, `size_recurrent` where
-    there are no states of a recurrent model.
+    there are no states of a recurrent model, `host` none where nothing is copied to the host.
 
     kvcache: the device arrays, kept for `get_kvcache` and never touched. journals: one per rank, opened with
     `opened_ranks`, or none. strict: see `RankCache`. `last_refusal` says why the last allocation gave None (R152).
@@ -47,7 +47,9 @@ class PoolAllocator:
         journals: Sequence[Recorder] | None,
         strict: bool,
         size_recurrent: int = 0,
+        host: HostCopies = NO_HOST,
     ) -> None:
+        self.host = host
         self.page_size, self.dp_size = page_size, dp_size
         self.size_full, self.size_swa, self.size_recurrent = size, size_swa, size_recurrent
         self.last_refusal: PoolShort | StateShort | None = None
@@ -70,6 +72,7 @@ class PoolAllocator:
             self.size_full, self.size_swa, self.page_size, self.dp_size,
             route=route, sliding_window_size=window, rows=rows, max_context_len=max_context_len,
             key_mode=key_mode, size_recurrent=self.size_recurrent if states.name else 0, states=states,
+            host=self.host,
         )  # fmt: skip
 
     def _check_pools(self, route: str, states: StateMode) -> None:
@@ -89,7 +92,7 @@ class PoolAllocator:
             raise BadConfig("journals", f"{len(journals)} for {len(opened)} ranks")
         for ours, journal in zip(opened, journals, strict=True):
             config = replace(ours.config, recurrent_slots=self.size_recurrent // self.dp_size)
-            for field in ("page_size", "full_pages", "swa_pages", "recurrent_slots"):
+            for field in ("page_size", "full_pages", "swa_pages", "host_pages", "recurrent_slots"):
                 value, told = getattr(config, field), getattr(journal.opened.config, field)
                 if value != told:
                     raise BadConfig(
@@ -313,7 +316,14 @@ class PoolAllocator:
 def _check_settled(ours: Opened, told: Opened) -> None:
     if told.route != ours.route:
         raise BadConfig("route", f"the journal was opened for {told.route!r}, the cache is {ours.route!r}")
-    exactly = ("key_mode", "window_tokens", "recurrent_mode", "track_interval")
+    exactly = (
+        "key_mode",
+        "window_tokens",
+        "recurrent_mode",
+        "track_interval",
+        "host_write",
+        "host_threshold",
+    )
     for field in (*exactly, "rows", "context_pages"):
         value, theirs = getattr(ours.config, field), getattr(told.config, field)
         if theirs != value if field in exactly else theirs < value:

@@ -9,7 +9,7 @@ from radixledger.cache.building import BUILT, NotOnThisRoute, build_prefix_cache
 from radixledger.cache.chunk import ChunkCache, SWAChunkCache
 from radixledger.cache.config import BadConfig
 from radixledger.cache.legacy import SWARadixCache
-from radixledger.cache.opening import opened_ranks
+from radixledger.cache.opening import HostCopies, opened_ranks
 from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import ComponentType, MatchPrefixParams, RadixKey
 from radixledger.cache.radix_face import RadixFace
@@ -175,14 +175,38 @@ def test_a_gate_of_the_unified_route_is_no_gate_of_another(
             ground.build()
         assert (refused.value.field, refused.value.route) == (lacked, route)
         assert ground.seen() == before
-    elif field == "recurrent":
-        with pytest.raises(BadConfig, match="it has 0 state slots, the cache keeps states") as lacking:
+    elif field in ("recurrent", "hierarchical_cache"):
+        with pytest.raises(
+            BadConfig, match=r"it has 0 (state slots, the cache keeps states|slots on the host)"
+        ) as lacking:
             ground.build()
         assert (lacking.value.field, ground.seen()) == ("token_to_kv_pool_allocator", before)
     else:
         cache = ground.build()
         assert type(cache) is CLASSES[route]
         assert cache.ranks[0].state.config.key_mode == keys_of(route, config)
+
+
+def test_a_host_tier_is_built_below_full_slots_and_is_the_allocators() -> None:
+    """R201, R211: pages, policy and threshold stand in the journal; an allocator without slots there, or with, must be meant."""
+    copies = HostCopies(8 * PAGE, "back", 2)
+    allocator = TokenToKVPoolAllocator(24 * PAGE, None, PAGE, host=copies)
+    config = told(False, False, False)
+    with pytest.raises(BadConfig, match="the server wants no host tier"):
+        build_prefix_cache(config, ReqToTokenPool(4, 96), allocator)
+    tiered = config._replace(hierarchical_cache=True)
+    cache = build_prefix_cache(tiered, ReqToTokenPool(4, 96), allocator)
+    config_of_rank = cache.ranks[0].state.config
+    assert (config_of_rank.host_pages, config_of_rank.host_write, config_of_rank.host_threshold) == (
+        8,
+        "back",
+        2,
+    )
+    assert cache.ranks[0].state.host.available == 8
+    with pytest.raises(BadConfig, match="host_pages"):
+        ChunkCache(ReqToTokenPool(4, 96), TokenToKVPoolAllocator(24 * PAGE, None, PAGE, host=copies), PAGE)
+    with pytest.raises(ValueError, match="make no page"):
+        TokenToKVPoolAllocator(24 * PAGE, None, PAGE, host=HostCopies(PAGE - 1))
 
 
 def test_the_flag_alone_is_the_way_back_and_forth() -> None:

@@ -1,10 +1,9 @@
 """Copies as a server sees them: what a match says of the host, what an insert gives back, sizes, reset."""
 
 import numpy as np
-from msgspec.structs import replace
 
 from radixledger.cache.allocator import TokenToKVPoolAllocator
-from radixledger.cache.opening import opened_ranks
+from radixledger.cache.opening import HostCopies, opened_ranks
 from radixledger.cache.prefix_cache import (
     ComponentType,
     EvictParams,
@@ -26,19 +25,13 @@ class Served:
     """One rank behind the faces, with a host tier of 12 pages beside 12 of the device."""
 
     def __init__(self) -> None:
+        copies = HostCopies(12 * PAGE)
         (opened,) = opened_ranks(
-            12 * PAGE,
-            0,
-            PAGE,
-            1,
-            sliding_window_size=0,
-            route="radix",
-            rows=2,
-            max_context_len=40,
+            12 * PAGE, 0, PAGE, 1, sliding_window_size=0, route="radix", rows=2, max_context_len=40, host=copies,
             redaction="plain",
-        )
-        self.journal = FrameList(replace(opened, config=replace(opened.config, host_pages=12)))
-        self.pool = TokenToKVPoolAllocator(12 * PAGE, None, PAGE, journals=[self.journal])
+        )  # fmt: skip
+        self.journal = FrameList(opened)
+        self.pool = TokenToKVPoolAllocator(12 * PAGE, None, PAGE, host=copies, journals=[self.journal])
         self.cache = UnifiedRadixCache(ReqToTokenPool(2, 40), self.pool, PAGE)
         self.rank = self.cache.ranks[0]
 
