@@ -89,7 +89,7 @@ def opened_ranks(
             window_need=TokenCount(sliding_window_size),
             stride=key_stride(config),
             redaction=redaction,
-        )
+        )  # fmt: skip
         for rank in range(dp_size)
     ]
 
