@@ -78,19 +78,9 @@ def opened_ranks(
         host_write=host.write,
         host_threshold=host.threshold,
     )
+    need, stride = TokenCount(sliding_window_size), key_stride(config)
     return [
-        Opened(
-            run=run,
-            rank=Rank(rank),
-            ranks=dp_size,
-            epoch=0,
-            route=route,
-            config=config,
-            window_need=TokenCount(sliding_window_size),
-            stride=key_stride(config),
-            redaction=redaction,
-        )  # fmt: skip
-        for rank in range(dp_size)
+        Opened(run, Rank(rank), dp_size, 0, route, config, need, stride, redaction) for rank in range(dp_size)
     ]
 
 
