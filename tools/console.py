@@ -43,6 +43,21 @@ class CommandFailure(click.ClickException):
         self.exit_code = exit_code  # type: ignore[misc]  # declared per class, read from the instance
 
 
+class GivenPath(click.Path):
+    """A path, and an empty one is none: `--journal "$RUN"` without a RUN does not mean the current folder."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        """The path as click makes it; an empty one is wrong usage."""
+        if not os.fspath(value):
+            self.fail("it is empty, and names no place; is a variable of the shell not set?", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def exit_with(code: int) -> NoReturn:
     """Leave the command with `code`, its output being complete: `exit_with(FINDINGS)`."""
     raise click.exceptions.Exit(code)
@@ -139,12 +154,15 @@ def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], N
 
 @contextmanager
 def waiting(label: str) -> Iterator[None]:
-    """A moving line on stderr for work that cannot tell how far it is; silent where nobody looks."""
+    """A moving line on stderr, cut to one where it is long, for work that cannot tell how far it is; silent where nobody looks."""
     console = stderr()
     if not console.is_interactive:
         yield
         return
-    line = Spinner("line", Text(label))
+    line = Table.grid(padding=(0, 1))
+    line.add_column()
+    line.add_column(no_wrap=True, overflow="ellipsis")
+    line.add_row(Spinner("line"), Text(label))
     with Live(line, console=console, transient=True, redirect_stdout=False, redirect_stderr=False):
         yield
 

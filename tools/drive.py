@@ -26,6 +26,7 @@ from radixledger.journal.writer import Policy
 from radixledger.tools.console import (
     USAGE,
     CommandFailure,
+    GivenPath,
     bytes_text,
     count_text,
     examples,
@@ -150,7 +151,7 @@ def drive_rank(
 @click.option(
     "--journal",
     "run",
-    type=click.Path(path_type=Path),
+    type=GivenPath(path_type=Path),
     help="Folder of the run; needed unless the policy is off.",
 )
 @route_options
@@ -204,7 +205,7 @@ def drive_rank(
 )
 @click.option(
     "--key-file",
-    type=click.Path(path_type=Path),
+    type=GivenPath(path_type=Path),
     help="Key of the hashes, shared by runs that are to be compared.",
 )
 @click.option(

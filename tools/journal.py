@@ -27,6 +27,7 @@ from radixledger.tools.console import (
     UNREADABLE,
     USAGE,
     CommandFailure,
+    GivenPath,
     examples,
     exit_with,
     json_flag,
@@ -253,7 +254,7 @@ def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
 @click.option(
     "--to",
     "to",
-    type=click.Path(path_type=Path),
+    type=GivenPath(path_type=Path),
     required=True,
     help="The run to make; it must not have these ranks yet.",
 )

@@ -17,10 +17,12 @@ from radixledger.analytics.queries import QuestionError
 from radixledger.analytics.store import Database, Store, StoreError
 from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.units import Rank
 from radixledger.tools.console import (
     UNREADABLE,
     USAGE,
     CommandFailure,
+    GivenPath,
     examples,
     json_flag,
     print_json,
@@ -41,11 +43,12 @@ salvage_flag = click.option(
         "radixledger sql runs.duckdb hit_rate",
     )
 )
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, type=GivenPath(path_type=Path))
 @click.option(
     "--to",
     "place",
     required=True,
+    type=GivenPath(path_type=str),
     help="A DuckDB file (a name with an ending), or a folder for Parquet files by run and rank.",
 )
 @click.option(
@@ -78,6 +81,7 @@ def load_all(
     store: Store, runs: Sequence[Path], labels: dict[str, str], *, salvage: bool
 ) -> list[LoadedRank]:
     """Load runs one after the other, with a progress bar; what the reader has to remark goes to stderr."""
+    _check_names(runs)
     loaded: list[LoadedRank] = []
     with progress("load", _events_in(runs)) as advance:
         for run in runs:
@@ -113,6 +117,20 @@ def told_plainly() -> Iterator[None]:
         raise CommandFailure(str(error), USAGE) from error
     except MalformedEvent as error:
         raise CommandFailure(str(error), UNREADABLE) from error
+
+
+def _check_names(runs: Sequence[Path]) -> None:
+    """Refuse two folders that hold one rank of one name, before anything is loaded: they would be taken for one run."""
+    known: dict[tuple[str, Rank], Path] = {}
+    for run in dict.fromkeys(run.resolve() for run in runs) if len(runs) > 1 else ():
+        for rank in ranks_in(run):
+            name = JournalReader(run, rank).opened.run or run.name
+            if (other := known.setdefault((name, rank), run)) != run:
+                raise CommandFailure(
+                    f"{other} and {run} are both called {name}, as their journals say, and a run is known by its name"
+                    " alone: load each into a place of its own, or record one again in a folder of another name",
+                    USAGE,
+                )
 
 
 def _events_in(runs: Sequence[Path]) -> int | None:

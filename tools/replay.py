@@ -30,6 +30,7 @@ from radixledger.tools.console import (
     UNREADABLE,
     USAGE,
     CommandFailure,
+    GivenPath,
     count_text,
     examples,
     exit_with,
@@ -46,7 +47,7 @@ from radixledger.tools.event_text import ranges, time_text
 CAPACITIES = {"full": "full_pages", "swa": "swa_pages", "recurrent": "recurrent_slots", "host": "host_pages"}
 """The pools whose pages have a story, each with the field of a configuration that says how many there are."""
 
-run_argument = click.argument("run", type=click.Path(path_type=Path))
+run_argument = click.argument("run", type=GivenPath(path_type=Path))
 rank_option = click.option("--rank", type=int, help="The rank; needed where the run has several.")
 salvage_flag = click.option(
     "--salvage", is_flag=True, help="Read around damage; a gap stands in for what is lost."

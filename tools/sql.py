@@ -22,6 +22,7 @@ from radixledger.tools.console import (
     FINDINGS,
     USAGE,
     CommandFailure,
+    GivenPath,
     count_of,
     examples,
     exit_with,
@@ -45,7 +46,7 @@ KINDS = ("check", "report", "view", "table")
         "radixledger sql --list hit_rate",
     )
 )
-@click.argument("words", nargs=-1, metavar="[RUN]... [NAME]")
+@click.argument("words", nargs=-1, metavar="[RUN]... [NAME]", type=GivenPath(path_type=str))
 @click.option("-c", "query", metavar="QUERY", help="SQL of your own, over the tables that --list shows.")
 @click.option("--checks", "all_checks", is_flag=True, help="Run every check; exit code 1 when one has rows.")
 @click.option(

@@ -50,6 +50,44 @@ def test_an_unknown_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) 
     assert "no-such-command" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["drive", "TRACE", "--unified", "--journal", ""],
+        ["drive", "TRACE", "--unified", "--journal", "run", "--key-file", ""],
+        [
+            "serve",
+            "--offline",
+            "TRACE",
+            "--output",
+            "out",
+            "--model-path",
+            "tiny",
+            "--unified",
+            "--journal",
+            "",
+        ],
+        ["serve", "--offline", "TRACE", "--output", "", "--model-path", "tiny", "--journal", "run"],
+        ["demo", "--to", ""],
+        ["load", "", "--to", "runs.duckdb"],
+        ["load", "run", "--to", ""],
+        ["sql", "", "--checks"],
+        ["replay", "verify", ""],
+        ["journal", "recover", ".", "--to", ""],
+        ["bench", "--folder", ""],
+    ],
+)
+def test_an_empty_path_is_refused_and_never_means_the_current_folder(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`--journal "$RUN"` with no RUN set writes nowhere."""
+    (tmp_path / "trace").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert run(["trace" if word == "TRACE" else word for word in words]) == 2
+    assert "it is empty, and names no place" in capfd.readouterr().err
+    assert [each.name for each in tmp_path.iterdir()] == ["trace"]
+
+
 def test_a_command_that_found_nothing_leaves_with_0(plant: Plant) -> None:
     plant(lambda: None)
     assert run(["sample"]) == 0

@@ -138,6 +138,15 @@ def test_work_that_cannot_tell_how_far_it_is_moves_a_line_and_clears_it(
     assert len(terminal.getvalue()) == shown, "a terminal that cannot redraw gets no line"
 
 
+def test_a_moving_line_stays_one_line_where_the_terminal_is_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = sit_down_at(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "40")
+    with console.waiting("compile for " + "many " * 20 + "requests"):
+        (line,) = terminal.getvalue().strip().splitlines()
+    assert "compile for many" in line
+    assert "requests" not in line
+
+
 def test_figures_are_for_people() -> None:
     assert console.count_text(1234567) == "1,234,567"
     assert [console.bytes_text(n) for n in (0, 1023, 1536, 3 * 2**20, 2**30, 2**41)] == [

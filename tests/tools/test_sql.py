@@ -83,6 +83,27 @@ def test_several_journals_are_asked_together(run: Path, wrong_run: Path, capfd: 
     )
 
 
+def test_two_runs_of_one_name_are_refused_and_nothing_is_loaded(
+    run: Path, tmp_path: Path, capfd: Capture
+) -> None:
+    """The journal has the name; a folder that was renamed since is another place for the same one."""
+    other = write(tmp_path / "monday" / "run", one_epoch(), one_epoch(rank=1)).rename(tmp_path / "renamed")
+    says = f"{run} and {other} are both called run, as their journals say"
+    assert says in refused(capfd, "sql", run, other, "--checks")
+    assert says in refused(capfd, "load", run, other, "--to", tmp_path / "runs.duckdb")
+    loads = told(capfd, "sql", tmp_path / "runs.duckdb", "-c", "SELECT run FROM loads", "--format", "csv")
+    assert loads == "run\n"
+
+
+def test_one_run_may_be_named_twice_and_its_ranks_may_lie_apart(
+    run: Path, tmp_path: Path, capfd: Capture
+) -> None:
+    third = write(tmp_path / "of another host" / "run", one_epoch(rank=2))
+    query = "SELECT rank, count(*) AS events FROM events GROUP BY rank ORDER BY rank"
+    out = told(capfd, "sql", run, run, third, "-c", query, "--format", "csv")
+    assert out == "rank,events\n0,75\n1,75\n2,75\n"
+
+
 def test_a_check_with_rows_leaves_with_1(run: Path, wrong_run: Path, capfd: Capture) -> None:
     assert told(capfd, "sql", run, "double_free", "--format", "csv").count("\n") == 1
     (row,) = json.loads(told(capfd, "sql", wrong_run, "double_free", "--json", code=1))

@@ -20,6 +20,7 @@ from radixledger.tools.bench.workload import report
 from radixledger.tools.console import (
     USAGE,
     CommandFailure,
+    GivenPath,
     examples,
     json_flag,
     print_facts,
@@ -63,7 +64,7 @@ WORKLOAD = "workload"
 @click.option("--quick", is_flag=True, help="Smaller sizes, a smoke test: the figures mean less.")
 @click.option(
     "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=GivenPath(file_okay=False, path_type=Path),
     help="Where journals are written.  [default: a temporary folder]",
 )
 @click.option(

@@ -20,6 +20,7 @@ from radixledger.tools.console import (
     FINDINGS,
     USAGE,
     CommandFailure,
+    GivenPath,
     bytes_text,
     count_text,
     examples,
@@ -81,11 +82,11 @@ _COUNT = click.IntRange(min=1)
 )
 @click.option("--offline", "requests_path", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               metavar="REQUESTS.jsonl", help="Serve the requests of this file, one JSON object a line.")  # fmt: skip
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), required=True,
+@click.option("--output", type=GivenPath(dir_okay=False, path_type=Path), required=True,
               metavar="RESULTS.jsonl", help="Where results go, one a line, in the order of the requests.")  # fmt: skip
 @click.option("--model-path", required=True, metavar="DIR|tiny",
               help="A Hugging Face folder, or `tiny`: a small built-in Gemma 4.")  # fmt: skip
-@click.option("--journal", "run", type=click.Path(file_okay=False, path_type=Path), metavar="RUN",
+@click.option("--journal", "run", type=GivenPath(file_okay=False, path_type=Path), metavar="RUN",
               help="The folder of the run's journals; it must be new.")  # fmt: skip
 @click.option("--resume-run", is_flag=True, help="Go on with an existing RUN, in a new epoch.")
 @route_options
@@ -109,7 +110,7 @@ _COUNT = click.IntRange(min=1)
               show_default=True, help="When the journal is written; `off` keeps none.")  # fmt: skip
 @click.option("--tokens", type=click.Choice(["hashed", "plain"]), default="hashed", show_default=True,
               help="How prompts stand in the journal.")  # fmt: skip
-@click.option("--key-file", type=click.Path(dir_okay=False, path_type=Path),
+@click.option("--key-file", type=GivenPath(dir_okay=False, path_type=Path),
               help="The redaction key.  [default: beside RUN]")  # fmt: skip
 @click.option(
     "--snapshot-every",

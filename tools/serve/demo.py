@@ -25,6 +25,7 @@ from radixledger.replay.verify import verify_rank
 from radixledger.tools.console import (
     USAGE,
     CommandFailure,
+    GivenPath,
     count_text,
     examples,
     print_facts,
@@ -83,7 +84,7 @@ ORDER BY step, page LIMIT 3
 
 
 @click.command(epilog=examples("radixledger demo", "radixledger demo --to elsewhere"))
-@click.option("--to", "folder", type=click.Path(file_okay=False, path_type=Path), default=Path("demo-run"),
+@click.option("--to", "folder", type=GivenPath(file_okay=False, path_type=Path), default=Path("demo-run"),
               show_default=True, help="Where the runs are left.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace what an earlier demo left there.")
 def command(folder: Path, force: bool) -> None:

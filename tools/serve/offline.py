@@ -23,6 +23,7 @@ from radixledger.journal.folder import listing, rank_folder
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.tools.opening import Recording, open_rank
 from radixledger.tools.policy_options import Policies
+from radixledger.tools.serve.attention import strip_tokens
 from radixledger.tools.serve.capacity import Capacity
 from radixledger.tools.serve.engine import (
     Engine,
@@ -122,7 +123,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def sizes_of(setup: Setup, spec: ModelSpec, lines: Sequence[Line]) -> Sizes:
-    """The sizes of one rank for these requests. Raises NotServable if model and route do not go together, BadConfig.
+    """The sizes of one rank for these requests. Raises NotServable if model, route and page do not go together, BadConfig.
 
     A sequence may be as long as the model allows; without a limit of its own, the page tables are as wide as a power
     of two that holds the longest request.
@@ -154,6 +155,10 @@ def sizes_of(setup: Setup, spec: ModelSpec, lines: Sequence[Line]) -> Sizes:
     config = setup.policies.put_into(config)
     need = TokenCount(config.window_tokens)
     checked(Opened("", Rank(0), setup.ranks, 0, setup.route, config, need, key_stride(config), "plain"))
+    try:
+        strip_tokens(page_size)
+    except ValueError as error:
+        raise NotServable(f"{error}: give another --page-size") from error
     return Sizes(config, limit)
 
 

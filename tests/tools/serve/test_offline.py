@@ -220,6 +220,12 @@ def test_pools_of_the_default_size_hold_more_windows_than_requests_run(tiny: Che
     assert (config.full_pages, config.swa_pages) == (4_096, 32 * 4 + 16 + 128 * 3)
 
 
+def test_a_page_that_attention_cannot_read_names_the_option(tiny: Checkpoint) -> None:
+    """R14: before anything is compiled."""
+    with pytest.raises(NotServable, match=r"page_size 5: it must divide 64 .* give another --page-size"):
+        sizes(tiny, Setup(page_size=5))
+
+
 def test_a_device_without_room_says_which_sizes_to_give(
     tiny: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
