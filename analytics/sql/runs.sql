@@ -1,6 +1,7 @@
 -- Runs, one row for each rank and epoch: what it was built with, how far it is loaded, and its labels.
 --
--- The columns of the configuration are NULL where the journal begins at a snapshot and its `Opened` is gone.
+-- The columns of the configuration are NULL where the journal begins at a snapshot and its `Opened` is gone, sizes also where
+-- nothing can be as large: then what multiplies them fits 64 bits, and `opening_out_of_bounds` tells.
 -- `closed` says that the epoch ended cleanly; `labels` are those of the journal and those given while loading.
 -- kind: view 1
 WITH loaded AS (
@@ -8,6 +9,17 @@ WITH loaded AS (
     FROM loads
     GROUP BY ALL
 ), opened AS (
+    SELECT * REPLACE (
+        try_cast(page_size AS INTEGER)::BIGINT AS page_size,
+        try_cast(full_pages AS INTEGER)::BIGINT AS full_pages,
+        try_cast(swa_pages AS INTEGER)::BIGINT AS swa_pages,
+        try_cast(host_pages AS INTEGER)::BIGINT AS host_pages,
+        try_cast(recurrent_slots AS INTEGER)::BIGINT AS recurrent_slots,
+        try_cast(window_tokens AS INTEGER)::BIGINT AS window_tokens,
+        try_cast(window_need AS INTEGER)::BIGINT AS window_need,
+        try_cast(rows AS INTEGER)::BIGINT AS rows,
+        try_cast(context_pages AS INTEGER)::BIGINT AS context_pages
+    )
     FROM openings
     QUALIFY row_number() OVER (PARTITION BY run, rank, epoch ORDER BY seq) = 1
 ), closed AS (

@@ -217,6 +217,12 @@ def kept_without_a_tree(story: Story) -> Row:
     }
 
 
+def opening_out_of_bounds(story: Story) -> Row:
+    """The rank is opened again in an order of victims that nobody knows."""
+    story.open(eviction="fifo")
+    return {"seq": story.last, "field": "eviction", "value": "fifo"}
+
+
 def ledger_identity(story: Story) -> Row:
     """A residual that nobody owns."""
     seq = story.ledger("idle", full_tree_evictable=12)
@@ -268,7 +274,7 @@ FAULTS: dict[str, Callable[[Story], Row]] = {
     for fault in (
         double_free, foreign_free, two_owners, state_copied_from_elsewhere, pending_page_allocated, reserved_page_freed, leak_at_end,
         stale_mapping, duplicate_mapping, credit_differs_from_delta, unbalanced_lock, locked_node_removed,
-        cursor_moved_backward, path_shorter_than_window, cross_rank_touch, kept_without_a_tree, freed_under_a_step, missing_events, recorded_violations,
+        cursor_moved_backward, path_shorter_than_window, cross_rank_touch, kept_without_a_tree, opening_out_of_bounds, freed_under_a_step, missing_events, recorded_violations,
         ledger_identity, ledger_diagnostics, ledger_capacity_drift, ledger_after_flush, ledger_mapping_count,
         ledger_total_decreased, ledger_differs_from_events, *host_faults.FAULTS,
     )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 
 from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, Pool, request_account, tree_account
 from radixledger.journal.causes import Operation, Site, cause
@@ -116,13 +117,14 @@ class Story:
         """The number of the last event."""
         return Seq(sum(len(frame.events) for frame in self.frames))
 
-    def open(self) -> None:
-        """Begin the next epoch: all pages are free."""
+    def open(self, **changed: object) -> None:
+        """Begin the next epoch: all pages are free. `changed` fields of the configuration are other than this story's."""
         self.epoch += 1
         self.holder = {pool: {PageId(0): int(RESERVED)} for pool in Pool}
         self.mapped: dict[int, int] = {}
         self.totals: Counter[str] = Counter()
         config = Config(PAGE, self.capacity, self.capacity, 2 * WINDOW, recurrent_slots=4, host_pages=8)
+        config = replace(config, **changed)
         labels = {"model": "tiny", "pair": "a"}
         self.tell(
             Opened(
