@@ -110,12 +110,10 @@ def receipt_given(value: Receipt) -> Receipt:
     """A receipt of a lock."""
     if not isinstance(value, Receipt):
         raise TypeError(f"receipt: what `lock` returned is needed, not {type(value).__name__}")
-    if type(value.node) is int and type(value.boundary) is int and value.node < _LIMIT > value.boundary:
+    node, boundary = number(value.node, "receipt.node"), number(value.boundary, "receipt.boundary")
+    if node is value.node and boundary is value.boundary:
         return value
-    return value._replace(
-        node=NodeId(number(value.node, "receipt.node")),
-        boundary=BoundaryId(number(value.boundary, "receipt.boundary")),
-    )
+    return value._replace(node=NodeId(node), boundary=BoundaryId(boundary))
 
 
 def slice_given(value: Slice) -> Slice:

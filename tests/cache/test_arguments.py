@@ -74,6 +74,8 @@ NO_ARGUMENTS: dict[str, Callable[[RankCache, np.ndarray], object]] = {
     "half a page number": lambda rank, _: rank.free(Pages(b"abc")),
     "a receipt that is a number": lambda rank, _: rank.unlock(5),  # type: ignore[arg-type]
     "a receipt of nowhere": lambda rank, _: rank.unlock(Receipt(None, None)),  # type: ignore[arg-type]
+    "a receipt below int64": lambda rank, _: rank.unlock(Receipt(-(1 << 64), 0)),  # type: ignore[arg-type]
+    "a mark below int64": lambda rank, _: rank.unlock(Receipt(1, -(1 << 64))),  # type: ignore[arg-type]
     "a slice of text": lambda rank, _: rank.insert(KEY, b"", Slice("abcd", 0, 0, 1, 0, Operation.FINISH)),  # type: ignore[arg-type]
     "a remark of half a character": lambda rank, _: rank.record_ledger("\ud800"),
     "a reason that is a number": lambda rank, _: rank.close(5),  # type: ignore[arg-type]
