@@ -175,16 +175,15 @@ def _check_states(opened: Opened) -> None:
             raise BadConfig("track_interval", f"{interval}; nothing is tracked in mode base")
     elif config.page_size < EXTRA_BUFFER_PAGE:
         raise BadConfig("page_size", f"{config.page_size}; mode {mode} needs at least {EXTRA_BUFFER_PAGE}")
-    elif interval <= 0 or interval % config.page_size:
-        raise BadConfig(
-            "track_interval", f"{interval} is no positive multiple of a page of {config.page_size} tokens"
-        )
+    elif not 0 < interval <= MAX_PAGES or interval % config.page_size:
+        text = f"{interval} is no positive multiple of a page of {config.page_size} tokens"
+        raise BadConfig("track_interval", f"{text} up to {MAX_PAGES}: lengths are int32")
 
 
 def bounded(opened: Opened) -> Opened:
     """`opened` itself, if a state of it can be built on anybody's word; raises BadConfig.
 
-    For journals and images that nobody vouches for: the books take 28 bytes a page, a row 100, a position in it 8.
+    For journals and images that nobody vouches for: the books take 28 bytes a page, a row 120, a position in it 8.
     """
     config = checked(opened, HASH_BYTES).config
     pages = config.full_pages + config.swa_pages + config.host_pages + config.recurrent_slots

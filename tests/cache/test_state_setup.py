@@ -66,6 +66,8 @@ def test_a_cache_says_that_it_keeps_states_and_its_journal_how() -> None:
         ("recurrent_track_interval", 1, {"recurrent_track_interval": 256}),
         ("recurrent_track_interval", 128, {"enable_recurrent_extra_buffer": True}),
         ("track_interval", 128, {"enable_recurrent_extra_buffer": True, "recurrent_track_interval": 200}),
+        ("track_interval", 128, {"enable_recurrent_extra_buffer": True, "recurrent_track_interval": 128 << 55}),
+        ("track_interval", 128, {"enable_recurrent_extra_buffer": True, "recurrent_track_interval": 1 << 31}),
         ("page_size", 4, {}),
         ("page_size", 64, {"enable_recurrent_extra_buffer": True, "recurrent_track_interval": 128}),
         ("recurrent_slots", 128, {"size_recurrent": 2, "enable_recurrent_extra_buffer": True,
