@@ -19,7 +19,7 @@ from radixledger.cache.state import Request, State
 from radixledger.journal.accounts import Pool, request_account
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import Aborted, Admitted, Finished, Freed, Repointed, Retracted
-from radixledger.journal.units import ROOT, Pages, RequestId, TokenCount
+from radixledger.journal.units import NO_PAGES, ROOT, Pages, RequestId, TokenCount
 
 _ADMIT = cause(Operation.ADMIT)
 
@@ -131,7 +131,7 @@ def cache_unfinished(
     node = yield from rules.go_on(state, live, key, ended, why)
     assert node.end == count, "a running request's last page is live, so no leaf of it is vetoed (R134)"
     shared = Pages(path_pages(node, prev)[: max(0, ended.prefix - prev) * 4])
-    repointed = shared if shared != brought.part(prev, prev + len(shared) // 4) else Pages(b"")
+    repointed = shared if shared != brought.part(prev, prev + len(shared) // 4) else NO_PAGES
     yield Repointed(
         live.id, TokenCount(prev * page_size), repointed, TokenCount(node.end * page_size), node.id, why
     )
@@ -170,24 +170,23 @@ def finish(state: State, request: int, key: bytes | None) -> Decision[TokenCount
 
 def retract(state: State, request: int) -> Decision[None]:
     """Take everything back from a running request: all pages of [protected, held), its lock, its row (R140, A45)."""
-    live = live_request(state, request)
-    refuse_in_flight(state, live)
-    tokens = TokenCount(int(state.rows.length[live.row]))
-    yield from _surrender(
-        state, live, int(state.rows.protected[live.row]) // state.page_size, Operation.RETRACT
-    )
+    live, tokens = yield from _taken_back(state, request, Operation.RETRACT)
     yield Retracted(live.id, tokens, cause(Operation.RETRACT))
 
 
 def abort(state: State, request: int) -> Decision[None]:
     """End a request without caching it (R141): what the tree got from earlier chunks stays the tree's."""
+    live, tokens = yield from _taken_back(state, request, Operation.ABORT)
+    yield Aborted(live.id, tokens, cause(Operation.ABORT))
+
+
+def _taken_back(state: State, request: int, operation: Operation) -> Decision[tuple[Request, TokenCount]]:
+    """All that a request has of its own is freed: [protected, held) of its row; it, and its tokens until now."""
     live = live_request(state, request)
     refuse_in_flight(state, live)
-    tokens = TokenCount(int(state.rows.length[live.row]))
-    yield from _surrender(
-        state, live, int(state.rows.protected[live.row]) // state.page_size, Operation.ABORT
-    )
-    yield Aborted(live.id, tokens, cause(Operation.ABORT))
+    tokens, protected = (int(each[live.row]) for each in (state.rows.length, state.rows.protected))
+    yield from _surrender(state, live, protected // state.page_size, operation)
+    return live, TokenCount(tokens)
 
 
 def _surrender(state: State, request: Request, kept: int, operation: Operation) -> Decision[None]:

@@ -14,6 +14,7 @@ from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.state import Request, State
 from radixledger.cache.tree import content_of, node_value, place_sum
 from radixledger.cache.weights import MASK, mix
+from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import RESERVED
 from radixledger.journal.units import Pages
 
@@ -40,7 +41,7 @@ def recount(state: State) -> bytes:
         total += node.weight * value
     content: dict[int, int] = {}
     for request in state.requests.values():
-        held = -(-int(state.rows.length[request.row]) // state.page_size)
+        held = pages_for(int(state.rows.length[request.row]), state.page_size)
         row = np.ascontiguousarray(state.rows.full_table[request.row, :held])
         content[request.id] = place_sum(0, Pages(row.tobytes())) if held else 0
     return _sealed(total + _live_part(state, content))
