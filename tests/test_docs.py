@@ -14,7 +14,8 @@ from pathlib import Path
 import click
 import pytest
 
-from radixledger.tools.cli import COMMANDS, radixledger
+from radixledger.tools.cli import radixledger
+from radixledger.tools.lazy_group import LazyGroup
 
 from .examples import Example, agrees, examples_of, run_python, steps_of
 
@@ -149,11 +150,14 @@ def test_every_option_says_what_it_does() -> None:
 
 
 def test_the_table_of_commands_tells_what_each_command_tells_itself() -> None:
-    context = click.Context(radixledger)
-    for name, entry in COMMANDS.items():
-        command = radixledger.get_command(context, name)
-        assert command is not None
-        assert (command.help or "").splitlines()[0].rstrip(".") == entry.help.rstrip("."), name
+    tables: list[LazyGroup] = [radixledger]
+    for group in tables:
+        for name, entry in group.table.items():
+            command = group.get_command(click.Context(group), name)
+            assert command is not None
+            assert (command.help or "").splitlines()[0].rstrip(".") == entry.help.rstrip("."), name
+            if isinstance(command, LazyGroup):
+                tables.append(command)
 
 
 def test_examples_that_are_wrong_are_told_apart(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from radixledger.tools.cli import COMMANDS, ENGINE_PACKAGES
+from radixledger.tools.cli import COMMANDS
+from radixledger.tools.lazy_group import ENGINE_PACKAGES
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("journal", "cache", "replay", "analytics", "tools")

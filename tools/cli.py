@@ -1,15 +1,12 @@
 """The door to every command: `radixledger COMMAND ...`.
 
-A command is one line of `COMMANDS`: its module, the click command in it, and its line of help.
-Rule: the module is imported when its command is called and not before, so that `--help` and every
-command about journals start without JAX. This is the one lazy import of the house.
+A command is one line of `COMMANDS`: its module, the click command in it, and its line of help. The module is imported
+when its command is called, see `lazy_group`. Rule: whatever happens, the exit code is one of `tools.console`.
 """
 
-import importlib
 import os
 import sys
 import traceback
-from typing import NamedTuple
 
 import click
 
@@ -26,15 +23,7 @@ from radixledger.tools.console import (
     exit_with,
     remark,
 )
-
-
-class Subcommand(NamedTuple):
-    """Where a command lives, and the line that `--help` shows for it."""
-
-    module: str
-    attribute: str
-    help: str
-
+from radixledger.tools.lazy_group import LazyGroup, Subcommand
 
 COMMANDS: dict[str, Subcommand] = {
     "demo": Subcommand(
@@ -63,7 +52,7 @@ COMMANDS: dict[str, Subcommand] = {
         "Measure operations, journal and whole workloads on this machine, beside their bars.",
     ),
     "replay": Subcommand(
-        "radixledger.tools.replay",
+        "radixledger.tools.replay.command",
         "command",
         "Rebuild what was true from a journal: verify it, show any state, tell a page's story.",
     ),
@@ -82,32 +71,9 @@ COMMANDS: dict[str, Subcommand] = {
 ASKED_WRONGLY = (KeyFileRefused, NoSuchEvent, RunExists, WriterBusy)
 """Errors of a journal that another command line would not have met; all others mean: unreadable."""
 
-ENGINE_PACKAGES = frozenset({"jax", "jaxlib", "ml_dtypes", "safetensors"})
 
-
-class LazyGroup(click.Group):
-    """A group that knows its commands by name and imports the one that is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the order of the table, which is the order in which a newcomer meets them."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command called `cmd_name`, imported now; None when there is no such command."""
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
-            return None
-        try:
-            module = importlib.import_module(entry.module)
-        except ModuleNotFoundError as error:
-            if error.name is None or error.name.partition(".")[0] not in ENGINE_PACKAGES:
-                raise
-            raise CommandFailure(
-                f"`radixledger {cmd_name}` runs the engine, which needs {error.name}: pip install 'radixledger[serve]'; in a checkout '.[serve]'",
-                USAGE,
-            ) from error
-        command: click.Command = getattr(module, entry.attribute)
-        return command
+class Door(LazyGroup):
+    """The outermost group."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a reader that went away (`| head`) is no failure, and no finding either."""
@@ -117,16 +83,10 @@ class LazyGroup(click.Group):
             _point_stdout_at_nothing()
             exit_with(PIPE_CLOSED)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands from the table, importing none of them."""
-        if not COMMANDS:
-            return
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
-
 
 @click.group(
-    cls=LazyGroup,
+    cls=Door,
+    table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=examples("radixledger COMMAND --help")
     + "\n\nExit codes: 0 clean, 1 findings, 2 usage, 3 unreadable.",

@@ -11,8 +11,9 @@ import pytest
 
 from radixledger import __version__
 from radixledger.journal.errors import Damaged, JournalError, NoJournal, WriterBusy
-from radixledger.tools.cli import COMMANDS, Subcommand, run
+from radixledger.tools.cli import COMMANDS, run
 from radixledger.tools.console import FINDINGS, CommandFailure, exit_with
+from radixledger.tools.lazy_group import Subcommand
 
 Plant = Callable[[Callable[[], None]], None]
 
@@ -177,13 +178,13 @@ def test_a_missing_engine_is_named_with_the_command_that_installs_it(
 def test_a_reader_that_goes_away_is_no_finding_and_leaves_no_noise() -> None:
     program = """
 import sys, click, types
-from radixledger.tools import cli
+from radixledger.tools import cli, lazy_group
 @click.command()
 def chatter():
     while True:
         click.echo("line " * 100)
 sys.modules["chatter"] = types.SimpleNamespace(command=chatter)
-cli.COMMANDS["chatter"] = cli.Subcommand("chatter", "command", "Talks.")
+cli.COMMANDS["chatter"] = lazy_group.Subcommand("chatter", "command", "Talks.")
 sys.exit(cli.run(["chatter"]))
 """
     talker = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

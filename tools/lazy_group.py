@@ -1,0 +1,59 @@
+"""Groups of commands that import the one that is called, and none to list them.
+
+Rule: a module is imported when its command is called and not before, so that `--help` and every command about journals
+start at once and without JAX. This is the one lazy import of the house.
+"""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import click
+
+from radixledger.tools.console import USAGE, CommandFailure
+
+ENGINE_PACKAGES = frozenset({"jax", "jaxlib", "ml_dtypes", "safetensors"})
+
+
+class Subcommand(NamedTuple):
+    """Where a command lives, and the line that `--help` shows for it: the first of its docstring."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name, from `table`, and imports the one that is called."""
+
+    def __init__(self, *arguments: Any, table: Mapping[str, Subcommand], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the order of the table, which is the order in which a newcomer meets them."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command called `cmd_name`, imported now; None when there is no such command."""
+        entry = self.table.get(cmd_name)
+        if entry is None:
+            return None
+        try:
+            module = importlib.import_module(entry.module)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] not in ENGINE_PACKAGES:
+                raise
+            raise CommandFailure(
+                f"`radixledger {cmd_name}` runs the engine, which needs {error.name}: pip install 'radixledger[serve]'; in a checkout '.[serve]'",
+                USAGE,
+            ) from error
+        command: click.Command = getattr(module, entry.attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table, importing none of them."""
+        if not self.table:
+            return
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in self.table.items()])

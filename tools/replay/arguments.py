@@ -1,0 +1,83 @@
+"""What the subcommands of `replay` share: the arguments that they take, and how a rank, an event and a time are named.
+
+Not here: folding (`radixledger.replay`) and how results look.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import click
+
+from radixledger.journal.errors import JournalError
+from radixledger.journal.frame import Frame
+from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.units import Rank, Seq
+from radixledger.replay.seek import Watch, seq_at
+from radixledger.tools.console import USAGE, CommandFailure, GivenPath, progress
+from radixledger.tools.event_text import time_text
+
+run_argument = click.argument("run", type=GivenPath(path_type=Path))
+rank_option = click.option("--rank", type=int, help="The rank; needed where the run has several.")
+salvage_flag = click.option(
+    "--salvage", is_flag=True, help="Read around damage; a gap stands in for what is lost."
+)
+
+
+@contextmanager
+def watched(run: Path, rank: Rank) -> Iterator[Watch]:
+    """A progress bar over the frames of a rank, whose events it counts."""
+    try:
+        total: int | None = JournalReader(run, rank).last_seq
+    except JournalError:
+        total = None
+    with progress(f"rank {rank}", total) as advance:
+
+        def watch(frames: Iterable[Frame]) -> Iterator[Frame]:
+            for frame in frames:
+                yield frame
+                advance(len(frame.events))
+
+        yield watch
+
+
+def the_rank(run: Path, rank: int | None) -> Rank:
+    """The rank that was asked for, or the only one."""
+    ranks = ranks_in(run)
+    if rank is None and len(ranks) > 1:
+        raise CommandFailure(f"{run} has ranks {', '.join(map(str, ranks))}: say which with --rank", USAGE)
+    return ranks[0] if rank is None else Rank(rank)
+
+
+def seq_of(reader: JournalReader, at: str) -> Seq:
+    """The event that `--at` names: by number, or the last one that is not later than a time."""
+    if at.isdecimal():
+        return Seq(int(at))
+    first = next(iter(reader.frames())).time_ns
+    return seq_at(reader, _time_ns(at, first))
+
+
+def _time_ns(text: str, begun_ns: int) -> int:
+    """A time in nanoseconds: `+1500ms`, `+1.5s` or `+1500` (ms) since the run began, or ISO 8601 (UTC if it does not say).
+
+    A run in virtual time began at 0, so that what a table shows can be given back.
+    """
+    try:
+        if text.startswith("+"):
+            base = 0 if time_text(begun_ns).startswith("+") else begun_ns
+            number, unit = (
+                (text[1:-1], 10**9)
+                if text[-1] == "s" and text[-2] != "m"
+                else (text[1:].removesuffix("ms"), 10**6)
+            )
+            return base + round(Decimal(number) * unit)
+        stamp = datetime.fromisoformat(text)
+    except (ValueError, ArithmeticError):
+        raise CommandFailure(
+            f"--at {text!r} is no event number and no time; 41237, 2026-01-31T12:00:00Z and +1500ms are",
+            USAGE,
+        ) from None
+    since = (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)) - datetime.fromtimestamp(0, UTC)
+    return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000

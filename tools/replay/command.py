@@ -1,0 +1,35 @@
+"""The group `radixledger replay`: fold a journal again, and ask it what was true, since when, and why.
+
+A subcommand is one line of `COMMANDS` and a module beside this one. Rule: these commands only read; they need the journal
+and nothing else: no device, no model, no key.
+"""
+
+import click
+
+from radixledger.tools.lazy_group import LazyGroup, Subcommand
+
+COMMANDS: dict[str, Subcommand] = {
+    "verify": Subcommand(
+        "radixledger.tools.replay.verify",
+        "command",
+        "Fold every event again; compare every recorded digest and ledger; check every law.",
+    ),
+    "state": Subcommand(
+        "radixledger.tools.replay.state",
+        "command",
+        "Show the state after an event, or as of a time: pools, accounts, requests, locks and the tree.",
+    ),
+    "blame": Subcommand(
+        "radixledger.tools.replay.blame",
+        "command",
+        "Tell every life that a page had: who held it, who gave it up, why, and in which event.",
+    ),
+}
+
+
+@click.group(cls=LazyGroup, table=COMMANDS)
+def command() -> None:
+    """Rebuild what was true from a journal: verify it, show any state, tell a page's story.
+
+    RUN is the folder that was given as --journal; it holds one rank-NNNN folder per rank.
+    """

@@ -1,0 +1,81 @@
+"""`radixledger replay state`: what was true after an event or at a time, as tables or as JSON.
+
+Not here: the folding (`radixledger.replay.seek`) and the text of a state (`radixledger.tools.state_text`).
+"""
+
+from pathlib import Path
+
+import click
+
+from radixledger.journal.reader import JournalReader
+from radixledger.replay.seek import state_at
+from radixledger.tools import state_text
+from radixledger.tools.console import (
+    FINDINGS,
+    examples,
+    exit_with,
+    json_flag,
+    print_facts,
+    print_json,
+    print_table,
+    remark,
+)
+from radixledger.tools.event_text import time_text
+from radixledger.tools.replay.arguments import (
+    rank_option,
+    run_argument,
+    salvage_flag,
+    seq_of,
+    the_rank,
+    watched,
+)
+
+
+@click.command(
+    epilog=examples(
+        "radixledger replay state RUN --rank 0",
+        "radixledger replay state RUN --rank 0 --at 41237",
+        "radixledger replay state RUN --rank 0 --at 2026-01-31T12:00:00Z --json",
+        "radixledger replay state RUN --rank 0 --at +1500ms",
+    ),
+)
+@run_argument
+@rank_option
+@click.option(
+    "--at",
+    metavar="SEQ|TIME",
+    help="An event, a time (ISO 8601), or +ms since the first event.  [default: the end]",
+)
+@salvage_flag
+@json_flag
+def command(run: Path, rank: int | None, at: str | None, salvage: bool, as_json: bool) -> None:
+    """Show the state after an event, or as of a time: pools, accounts, requests, locks and the tree.
+
+    It is folded from the nearest snapshot. Exit code 1 where what was folded broke a law.
+    """
+    reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
+    seq = reader.last_seq if at is None else seq_of(reader, at)
+    with watched(run, reader.rank) as watch:
+        found = state_at(reader, seq, watch)
+    frame = next(iter(reader.frames(seq)))
+    place = {"event": seq, "time": time_text(frame.time_ns), "step": frame.step}
+    if as_json:
+        print_json(place | state_text.as_json(found))
+    else:
+        print_facts(place | state_text.summary(found))
+        for title, columns, rows in state_text.tables(found):
+            if rows:
+                print_table(columns, rows, title=f"\n{title}")
+            else:
+                click.echo(f"\n{title}: none")
+        click.echo("\ntree: positions in tokens, pages by number")
+        for line in state_text.tree_lines(found):
+            click.echo(line)
+    for notice in reader.notices:
+        remark(notice)
+    if found.findings:
+        first = found.findings[0]
+        remark(
+            f"{len(found.findings)} laws were broken on the way, first by event {first.seq}: {first.law}: {first.detail}"
+        )
+        exit_with(FINDINGS)

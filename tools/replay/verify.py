@@ -1,0 +1,151 @@
+"""`radixledger replay verify`: fold every event again, compare what was recorded, check every law; the first finding first.
+
+Not here: the folding and the judging (`radixledger.replay.verify`); this module parses and prints.
+"""
+
+import shlex
+import time
+from pathlib import Path
+
+import click
+
+from radixledger.journal.reader import ranks_in
+from radixledger.journal.units import Rank
+from radixledger.replay.verdict import RankReport, Told
+from radixledger.replay.verify import verify_rank
+from radixledger.tools.console import (
+    FINDINGS,
+    UNREADABLE,
+    count_text,
+    examples,
+    exit_with,
+    json_flag,
+    print_json,
+    print_table,
+    seconds_text,
+)
+from radixledger.tools.event_text import ranges, time_text
+from radixledger.tools.replay.arguments import run_argument, salvage_flag, watched
+from radixledger.tools.replay.life_table import print_story
+
+
+@click.command(
+    epilog=examples(
+        "radixledger replay verify RUN", "radixledger replay verify RUN --rank 1 --from-snapshot --json"
+    ),
+)
+@run_argument
+@click.option("--rank", type=int, help="Only this rank.")
+@click.option(
+    "--from-snapshot", is_flag=True, help="Begin at the newest good snapshot: quicker, and says less."
+)
+@salvage_flag
+@json_flag
+def command(run: Path, rank: int | None, from_snapshot: bool, salvage: bool, as_json: bool) -> None:
+    """Fold every event again; compare every recorded digest and ledger; check every law.
+
+    Exit code 0: clean. 1: a law was broken, a digest differs or events are missing. 3: it could not be read.
+    """
+    begun = time.monotonic()
+    reports = [
+        _verified(run, each, from_snapshot, salvage)
+        for each in ([Rank(rank)] if rank is not None else ranks_in(run))
+    ]
+    if as_json:
+        print_json({"clean": all(each.clean for each in reports), "ranks": reports})
+    else:
+        _print_reports(run, reports, time.monotonic() - begun)
+    if any(each.unreadable for each in reports):
+        exit_with(UNREADABLE)
+    if not all(each.clean for each in reports):
+        exit_with(FINDINGS)
+
+
+def _verified(run: Path, rank: Rank, from_snapshot: bool, salvage: bool) -> RankReport:
+    with watched(run, rank) as watch:
+        return verify_rank(run, rank, from_snapshot=from_snapshot, salvage=salvage, watch=watch)
+
+
+def _print_reports(run: Path, reports: list[RankReport], seconds: float) -> None:
+    columns = (
+        "rank",
+        "events",
+        "epochs",
+        "digests",
+        "ledgers",
+        "snapshots",
+        "whole checks",
+        "findings",
+        "verdict",
+    )
+    rows = [
+        (each.rank, each.events, each.epochs, each.digests, each.ledgers, each.snapshots, each.whole_checks,
+         sum(each.broken.values()), _verdict(each))
+        for each in reports
+    ]  # fmt: skip
+    print_table(columns, rows)
+    for each in reports:
+        _print_report(run, each)
+    events = sum(each.events for each in reports)
+    rate = count_text(round(events / seconds)) if seconds else "?"
+    click.echo(f"\n{count_text(events)} events in {seconds_text(seconds)}, {rate} a second")
+
+
+def _verdict(report: RankReport) -> str:
+    if report.unreadable:
+        return "unreadable"
+    if report.gaps:
+        return "not clean: events are missing"
+    return "clean" if report.clean else "not clean"
+
+
+def _print_report(run: Path, report: RankReport) -> None:
+    lines = (
+        [f"began at the snapshot of event {report.from_snapshot}"] if report.from_snapshot is not None else []
+    )
+    if not report.closed and not report.unreadable:
+        lines.append("the journal is not closed: its writer is at work, or ended without saying so")
+    if report.refusals:
+        lines.append(
+            "commands refused: " + ", ".join(f"{why} {many}" for why, many in report.refusals.items())
+        )
+    if report.gaps:
+        lost, unjudged = count_text(report.lost), count_text(report.unjudged)
+        lines.append(f"{lost} events are lost in {report.gaps} gaps; {unjudged} behind them cannot be judged")
+    lines += report.notices
+    if report.unreadable:
+        lines.append(f"unreadable from here on: {report.unreadable}")
+    for line in lines:
+        click.echo(f"rank {report.rank}: {line}")
+    if report.findings:
+        _print_findings(run, report)
+
+
+def _print_findings(run: Path, report: RankReport) -> None:
+    first = report.findings[0]
+    click.echo(f"\nrank {report.rank}, first wrong event: {_finding_text(first)}")
+    if report.first_frame is not None:
+        click.echo(
+            f"  it holds before event {report.first_frame[0]} and not after event {report.first_frame[1]}"
+        )
+    if report.story:
+        page = f"{first.pool} page {first.pages[0]}"
+        print_story(report.story, f"what happened to {page} until then (the end of it)")
+        where = f"--rank {report.rank} --pool {first.pool.lower()} --page {first.pages[0]}"
+        click.echo(f"the whole story: radixledger replay blame {shlex.quote(str(run))} {where}")
+    if len(report.findings) > 1:
+        print_table(("law", "findings"), sorted(report.broken.items()), title="\nall findings, by law")
+        for each in report.findings[1:]:
+            click.echo(_finding_text(each))
+        told = len(report.findings)
+        more = sum(report.broken.values()) - told
+        if more > 0:
+            click.echo(f"... and {count_text(more)} more")
+
+
+def _finding_text(told: Told) -> str:
+    held = "" if told.lawful_at is None else f" (it held after event {told.lawful_at})"
+    pages = (
+        f", {told.pool} page {ranges(told.pages, 12)}" if told.pages and told.pool not in told.detail else ""
+    )
+    return f"event {told.seq}, {time_text(told.time_ns)}, step {told.step}: {told.law}: {told.detail}{pages}{held}"
