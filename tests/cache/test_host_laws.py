@@ -9,7 +9,6 @@ from radixledger.cache import laws_of_host_events as event_laws
 from radixledger.cache import laws_of_the_host as host
 from radixledger.cache.event_law import EventLaw
 from radixledger.cache.evolve import begin, evolve
-from radixledger.cache.invariants import broken_laws
 from radixledger.cache.law import Law
 from radixledger.cache.laws_of_events import EventLaws
 from radixledger.cache.state import State
@@ -28,8 +27,7 @@ from radixledger.journal.events import (
 from radixledger.journal.units import NodeId, TokenCount
 
 from .hosted import Hosted, hosted, pages
-
-Spoil = Callable[[State], object]
+from .spoiled import Spoil, check_that_it_fails, name, set_of
 
 
 def quiet_state() -> State:
@@ -51,15 +49,6 @@ def quiet_state() -> State:
     rank.rank.gathered(copy.transfer)
     rank.rank.load_back(NodeId(2))
     return rank.state
-
-
-def set_of(number: int, field: str, value: object) -> Spoil:
-    """Spoil one field of a node."""
-
-    def spoil(state: State) -> None:
-        setattr(state.nodes[number], field, value)
-
-    return spoil
 
 
 BACKUP, LOAD = 4, 5
@@ -88,19 +77,10 @@ SPOILS: list[tuple[Law, Spoil]] = [
 ]
 
 
-def name(value: object) -> str:
-    return getattr(value, "__name__", "").strip("<>")
-
-
 @pytest.mark.parametrize(("broken", "spoil"), SPOILS, ids=name)
 def test_a_law_of_the_host_tier_fails_on_a_state_that_was_spoiled_for_it(broken: Law, spoil: Spoil) -> None:
     """J28, B19: each law is shown able to fail."""
-    state = quiet_state()
-    assert list(broken_laws(state)) == []
-    spoil(state)
-    findings = list(broken(state))
-    assert findings, "the law did not notice"
-    assert {(finding.law, finding.seq) for finding in findings} == {(name(broken), state.seq)}
+    check_that_it_fails(broken, spoil, quiet_state())
 
 
 def test_every_law_of_the_host_tier_has_a_state_that_breaks_it() -> None:

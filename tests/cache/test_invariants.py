@@ -1,6 +1,6 @@
 """Every law holds between the commands of a lawful cache, and fails on a state that was spoiled for it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -22,9 +22,8 @@ from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, request_
 from radixledger.journal.units import NO_PAGES, UNBOUND, BoundaryId, NodeId, Pages, RequestId
 
 from .driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven, opened
+from .spoiled import Spoil, check_that_it_fails, name, set_of
 from .test_laws_of_states import SPOILS as STATE_SPOILS
-
-Spoil = Callable[[State], object]
 
 
 def quiet_state() -> State:
@@ -34,8 +33,8 @@ def quiet_state() -> State:
     of its own. Node 4, pages 8 to 11, is a tombstone; below it node 5, pages 12 and 13, is a live leaf.
     """
     cache = RankCache(opened())
-    for name, text in (("a", [1] * 12 + [2] * 8), ("b", [1] * 12 + [3] * 8), ("c", [5] * 24)):
-        request = cache.admit(name, raw_key(text), len(text)).request
+    for rid, text in (("a", [1] * 12 + [2] * 8), ("b", [1] * 12 + [3] * 8), ("c", [5] * 24)):
+        request = cache.admit(rid, raw_key(text), len(text)).request
         cached = int(cache.state.rows.length[cache.state.row_of(request)])
         cache.extend(np.array([request], np.int64), np.array([len(text) - cached], np.int32))
         cache.finish(request, raw_key(text))
@@ -149,15 +148,6 @@ def set_in(column: str, value: int) -> Spoil:
     return spoil
 
 
-def set_of(number: int, field: str, value: object) -> Spoil:
-    """Spoil one field of a node."""
-
-    def spoil(state: State) -> None:
-        setattr(state.nodes[number], field, value)
-
-    return spoil
-
-
 def set_on_state(field: str, value: object) -> Spoil:
     """Spoil one field of the state."""
 
@@ -252,19 +242,10 @@ SPOILS: list[tuple[Law, Spoil]] = [
 ]  # fmt: skip
 
 
-def name(value: object) -> str:
-    return getattr(value, "__name__", "").strip("<>")
-
-
 @pytest.mark.parametrize(("broken", "spoil"), SPOILS, ids=name)
 def test_a_law_fails_on_a_state_that_was_spoiled_for_it(broken: Law, spoil: Spoil) -> None:
     """J28: each law is shown able to fail."""
-    state = quiet_state()
-    assert list(broken_laws(state)) == []
-    spoil(state)
-    findings = list(broken(state))
-    assert findings, "the law did not notice"
-    assert {(finding.law, finding.seq) for finding in findings} == {(name(broken), state.seq)}
+    check_that_it_fails(broken, spoil, quiet_state())
 
 
 def test_every_law_has_a_state_that_breaks_it() -> None:

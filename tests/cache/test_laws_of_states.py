@@ -1,7 +1,5 @@
 """Each law of recurrent states holds between the commands of a lawful cache, and fails on a state that was spoiled for it."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ from radixledger.cache import laws_of_state_events as laws
 from radixledger.cache import laws_of_states as states
 from radixledger.cache.event_law import EventLaw
 from radixledger.cache.evolve import begin, evolve
-from radixledger.cache.invariants import broken_laws
 from radixledger.cache.law import Law
 from radixledger.cache.laws_of_events import EVENT_LAWS, EventLaws
 from radixledger.cache.state import Node, State
@@ -31,9 +28,8 @@ from radixledger.journal.events import (
 from radixledger.journal.units import NO_PAGES, TO_ROOT, NodeId, Pages, RequestId, TokenCount
 
 from .driven import STATE_SHAPES, Driven
+from .spoiled import Spoil, check_that_it_fails, name
 from .state_rank import StateRank
-
-Spoil = Callable[[State], object]
 
 
 def quiet_state() -> State:
@@ -136,15 +132,10 @@ SPOILS: list[tuple[Law, Spoil]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("broken", "spoil"), SPOILS, ids=lambda value: getattr(value, "__name__", "").strip("<>")
-)
+@pytest.mark.parametrize(("broken", "spoil"), SPOILS, ids=name)
 def test_a_law_of_states_fails_on_a_state_that_was_spoiled_for_it(broken: Law, spoil: Spoil) -> None:
     """J28: each law is shown able to fail."""
-    state = quiet_state()
-    assert list(broken_laws(state)) == []
-    spoil(state)
-    assert list(broken(state)), "the law did not notice"
+    check_that_it_fails(broken, spoil, quiet_state())
 
 
 def told() -> tuple[StateRank, int]:

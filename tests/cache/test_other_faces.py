@@ -15,31 +15,8 @@ from radixledger.cache.refusals import DoubleFree, ForeignFree, Refusal
 from radixledger.cache.tree_view import drawn
 from radixledger.journal.events import Finished, Freed, Matched, Reclaimed, Retracted, Transferred
 
+from .every_route import CHUNKS, idle, paged, roomy, two_ranks
 from .server import Request, Server, every_page_is_named_once, text
-
-ROUTES = ("unified", "legacy", "radix", "swa_chunk", "chunk")
-WITH_SWA = ("unified", "legacy", "swa_chunk")
-CHUNKS = ("swa_chunk", "chunk")
-
-paged = pytest.mark.parametrize("page_size", [1, 16, 128, 256])
-two_ranks = pytest.mark.parametrize("dp_size", [1, 2])
-
-
-def roomy(route: str, page_size: int, *, dp_size: int = 1, disable: bool = False) -> Server:
-    """40 pages a pool and rank, a window of two pages."""
-    return Server(
-        page_size, 2 * page_size, full_pages=40, swa_pages=40, dp_size=dp_size, route=route, disable=disable
-    )
-
-
-def idle(server: Server) -> bool:
-    """Whether every slot of every rank is free, and nothing is mapped."""
-    return all(
-        rank.state.full.available == rank.state.full.capacity
-        and rank.state.swa.available == rank.state.swa.capacity
-        and not rank.state.mapping.nonzero
-        for rank in server.allocator.ranks
-    )
 
 
 def no_receipt(req: Request) -> bool:
