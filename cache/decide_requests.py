@@ -154,7 +154,9 @@ def finish(state: State, request: int, key: bytes | None) -> Decision[TokenCount
     operation, tokens = Operation.FINISH, int(rows.length[row])
     kept = int(rows.protected[row]) // page_size
     node = state.nodes[live.node]
-    count = len(key) // state.stride if key is not None and state.traits.tree else 0
+    pages = len(key) // state.stride if key is not None else 0
+    told = min(pages, state.key_length(row) // page_size)
+    count = pages if state.traits.tree else 0
     for component in state.components:
         count = component.cap(state, live, count, operation)
     if key is not None and count >= kept:
@@ -164,8 +166,10 @@ def finish(state: State, request: int, key: bytes | None) -> Decision[TokenCount
             ended = yield from rules.insert(state, key, live.namespace, brought)
             node, kept = ended.node, count
     yield from _surrender(state, live, kept, operation)
-    yield Finished(live.id, TokenCount(tokens), TokenCount(node.end * page_size), node.id, cause(operation))
-    return TokenCount(node.end * page_size)
+    end, why = node.end, cause(operation)
+    untaken = key[end * state.stride : told * state.stride] if key is not None and told > end else b""
+    yield Finished(live.id, TokenCount(tokens), TokenCount(end * page_size), node.id, why, untaken)
+    return TokenCount(end * page_size)
 
 
 def retract(state: State, request: int) -> Decision[None]:

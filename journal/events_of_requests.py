@@ -31,6 +31,8 @@ class Finished(Event, frozen=True, array_like=True, gc=False, tag=3):
     cached: TokenCount
     node: NodeId
     cause: Cause = NO_CAUSE
+    key: bytes = b""
+    """Whole pages of its key behind `cached`, `stride` bytes each: no tree took them, another cache might have (J17)."""
 
 
 class Retracted(Event, frozen=True, array_like=True, gc=False, tag=4):

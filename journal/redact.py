@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from radixledger.journal.errors import KeyFileRefused
-from radixledger.journal.events import Admitted, AnyEvent, Matched, Opened, Transferred
+from radixledger.journal.events import Admitted, AnyEvent, Finished, Matched, Opened, Transferred
 
 KEY_BYTES = 32
 HASH_BYTES = 8
@@ -59,6 +59,7 @@ class Redactor:
         self.by_type: dict[type, Callable[[Any], AnyEvent]] = {
             Opened: self._opened,
             Admitted: self._with_namespace,
+            Finished: self._finished,
             Matched: self._with_namespace,
             Transferred: self._transferred,
         }
@@ -92,6 +93,9 @@ class Redactor:
         if not event.namespace:
             return event
         return replace(event, namespace=self.namespace_hash(event.namespace))
+
+    def _finished(self, event: Finished) -> Finished:
+        return replace(event, key=self.page_hashes(event.key)) if event.key else event
 
     def _transferred(self, event: Transferred) -> Transferred:
         namespace = self.namespace_hash(event.namespace)

@@ -225,3 +225,22 @@ def test_an_image_of_a_state_without_a_tree_is_that_state(route: str) -> None:
     assert list(again.nodes) == [ROOT]
     assert (again.swa.capacity > 0) == (route == "swa_chunk")
     assert again.root.swa == NO_PAGES
+
+
+@BOTH
+def test_what_no_tree_takes_is_told_at_the_end(route: str) -> None:
+    """J17: what another cache would have kept is known only if somebody says it."""
+    cache, journal = rank(route)
+    cache.finish(running(cache, "a", 22, 22), tokens(22))
+    cache.finish(running(cache, "b", 22, 22), None)
+    told = [event.key for event in journal.events if isinstance(event, Finished)]
+    assert told == [tokens(22 // PAGE * PAGE), b""]
+
+
+def test_what_a_tree_takes_is_told_once() -> None:
+    """J10: the tree's own events have the key of what it took."""
+    journal = FrameList(opened())
+    cache = RankCache(journal.opened, journal)
+    cache.finish(running(cache, "a", 22, 22), tokens(22))
+    (end,) = [event for event in journal.events if isinstance(event, Finished)]
+    assert (end.cached, end.key) == (20, b"")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radixledger.journal.errors import KeyFileRefused
-from radixledger.journal.events import Admitted, GroupOpened, Matched, Transferred
+from radixledger.journal.events import Admitted, Finished, GroupOpened, Matched, Transferred
 from radixledger.journal.redact import (
     Redactor,
     default_key_path,
@@ -19,6 +19,7 @@ from radixledger.journal.redact import (
     load_key,
     load_or_create_key,
 )
+from radixledger.journal.units import ROOT, RequestId, TokenCount
 
 from .events_sample import opened
 
@@ -163,3 +164,14 @@ def test_the_key_lies_beside_the_run_and_not_in_it(tmp_path: Path, monkeypatch: 
     run.mkdir()
     monkeypatch.chdir(run)
     assert default_key_path(Path()) == tmp_path / "run.redaction.key"
+
+
+def test_a_key_that_no_tree_took_leaves_as_hashes() -> None:
+    """J10: like the keys of nodes."""
+    redactor = Redactor(KEY, 8)
+    end = Finished(RequestId(65), TokenCount(5), TokenCount(0), ROOT, key=packed([1, 2, 3, 4]))
+    told = redactor.redact(end)
+    assert isinstance(told, Finished)
+    assert told.key == redactor.page_hashes(end.key)
+    nothing = Finished(RequestId(65), TokenCount(5), TokenCount(4), ROOT)
+    assert redactor.redact(nothing) is nothing
