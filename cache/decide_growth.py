@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from radixledger.cache import window
 from radixledger.cache.decide_pages import Decision, check_free_pages, destination
 from radixledger.cache.refusals import Busy, Refusal, UnknownRequest
-from radixledger.cache.state import Request, State, rows_at
+from radixledger.cache.state import Request, State
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import Extended, Phase, Reclaimed, Stepped
 from radixledger.journal.units import UNBOUND, KeyLen, Pages, TokenCount
@@ -106,7 +106,7 @@ def _ones(count: int) -> bytes:
 def rows_of(state: State, requests: NDArray[np.int64]) -> NDArray[np.int64]:
     """The row of each request, int64 [n]; refuses numbers that are not live or named twice."""
     coded = requests.tobytes()
-    at, distinct = rows_at(coded, state.rows.mask)
+    at, distinct = state.rows.at(coded)
     live = state.rows.request[at]
     if live.tobytes() != coded:
         raise UnknownRequest(int(requests[live != requests][0]))

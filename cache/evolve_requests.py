@@ -9,7 +9,7 @@ from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
 from radixledger.cache.running import Running
 from radixledger.cache.spare import answer, ask, asks, withdraw
 from radixledger.cache.standing import esteem, priority_of
-from radixledger.cache.state import Node, Request, State, rows_at
+from radixledger.cache.state import Node, Request, State
 from radixledger.cache.tree import place_sum, touch
 from radixledger.journal.accounts import FREE, Pool, request_account
 from radixledger.journal.events import (
@@ -67,7 +67,7 @@ def admitted(state: State, event: Admitted) -> None:
 
 def extended(state: State, event: Extended) -> None:
     rows = state.rows
-    at, _ = rows_at(event.requests, rows.mask)
+    at, _ = rows.at(event.requests)
     if event.takers:
         _take_pages(state, event)
     rows.length[at] = rows.length[at] + pages_of(event.grown)
@@ -152,12 +152,15 @@ def repointed(state: State, event: Repointed) -> None:
         esteem(state, node, priority_of(state, event.request))
 
 
+_NO_STATES = bytes(12)
+
+
 def ended(state: State, event: Finished | Retracted | Aborted) -> None:
     request = state.requests.pop(event.request)
     if request.receipt is not None:
         note(state, "an_ended_request_holds_no_lock", f"request {event.request}: {request.receipt}")
     rows, row = state.rows, request.row
-    if rows.states[row].any():
+    if rows.states[row].tobytes() != _NO_STATES:
         note(
             state,
             "an_ended_request_holds_no_state",
@@ -214,7 +217,8 @@ def _write_row(state: State, row: int, first: int, full: Pages) -> None:
         )
     elif count:
         span = table[first : first + count]
-        before_sum = place_sum(first, Pages(span.tobytes())) if span.any() else 0
+        former = Pages(span.tobytes())
+        before_sum = place_sum(first, former) if former != bytes(len(former)) else 0
         span[:] = pages_of(full)
         state.rows.content[row] += place_sum(first, full) - before_sum
 

@@ -138,8 +138,8 @@ NAMES = tuple(
 """What findings of events can be called."""
 
 _NONE: Sequence[Finding] = ()
-_NO_CHECKS: tuple[Check, ...] = ()
-_CHECKS = {kind: tuple(map(check_of, laws)) for kind, laws in EVENT_LAWS.items()}
+_Memory = Callable[[State, Any], Sequence[Finding]]
+_NOBODY: tuple[tuple[Check, ...], _Memory | None] = (), None
 
 
 class EventLaws:
@@ -152,7 +152,7 @@ class EventLaws:
         """Requests that have named a path, and where: its lock has to be theirs when the command ends."""
         self._cut: dict[int, tuple[Seq, e.Freed]] = {}
         """Live requests whose pages were freed by a call of the allocator: their row has to end before them."""
-        self._remember: dict[type, Callable[[State, Any], Sequence[Finding]]] = {
+        remember: dict[type, _Memory] = {
             e.Freed: self._freed,
             e.Bound: self._bound,
             e.Admitted: self._named,
@@ -160,6 +160,11 @@ class EventLaws:
             e.Locked: self._locked,
             e.Unlocked: self._unlocked,
         }
+        self._asked: dict[type, tuple[tuple[Check, ...], _Memory | None]] = {
+            kind: (tuple(map(check_of, EVENT_LAWS.get(kind, ()))), remember.get(kind))
+            for kind in EVENT_LAWS.keys() | remember.keys()
+        }
+        """Who is asked about an event of a type: its checks, and what is remembered of it."""
 
     def broken_by(self, state: State, command: Sequence[AnyEvent], at: int) -> Sequence[Finding]:
         """What `command[at]` breaks, asked before it changes `state`; the ones before it are folded already."""
@@ -167,14 +172,14 @@ class EventLaws:
         kind, found = type(event), _NONE
         if at and type(command[at - 1]) is e.Transferred:
             found = self._last_leaf(state, command[at - 1], event)
+        checks, remember = self._asked.get(kind, _NOBODY)
         try:
-            for check in _CHECKS.get(kind, _NO_CHECKS):
+            for check in checks:
                 if check(state, event):
                     found = [*found, *_all_broken(state, event)]
                     break
         except UNASKABLE:
             found = [*found, *_all_broken(state, event)]
-        remember = self._remember.get(kind)
         if remember is not None:
             broken = remember(state, event)
             if broken:
@@ -185,8 +190,11 @@ class EventLaws:
 
     def at_the_end(self, state: State, command: Sequence[AnyEvent]) -> Sequence[Finding]:
         """What only the end of a command shows; its last event is folded already."""
+        last_leaf = command and type(command[-1]) is e.Transferred
+        if not (last_leaf or self._paths or self._replaced or self._cut):
+            return _NONE
         found: list[Finding] = []
-        if command and type(command[-1]) is e.Transferred:
+        if last_leaf:
             found += self._last_leaf(state, command[-1], None)
         if self._paths:
             for number, seq in self._paths.items():

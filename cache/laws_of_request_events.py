@@ -14,7 +14,7 @@ from radixledger.cache.law import Breach, packed, shown
 from radixledger.cache.laws_of_requests import live_run
 from radixledger.cache.laws_of_tree_events import has_a_tree
 from radixledger.cache.ledger import PoolBook
-from radixledger.cache.state import State, rows_at
+from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool, request_account
 from radixledger.journal.events import (
     Aborted,
@@ -59,11 +59,11 @@ def a_request_is_admitted_once(state: State, event: Admitted) -> Sequence[Breach
 def pages_are_taken_as_tokens_need_them(state: State, event: Extended) -> Sequence[Breach]:
     """Live requests grow, and take a page where they cross into a new one, no sooner and no more (R46, B20)."""
     rows, page_size = state.rows, state.page_size
-    at, _ = rows_at(event.requests, rows.mask)
+    at, _ = rows.at(event.requests)
     if rows.request[at].tobytes() != event.requests:
         return [Breach(f"requests {ids_of(event.requests).tolist()[:8]} are not all live")]
     lengths = rows.length[at]
-    if event.grown == _ONE * lengths.size and _one_each_is_taken(lengths % rows.page, event):
+    if event.grown == _ONE * len(lengths) and _one_each_is_taken(lengths % rows.page, event):
         return LAWFUL
     grown = pages_of(event.grown).tolist()
     needed = [
@@ -84,7 +84,7 @@ _ONE = b"\1\0\0\0"
 def _one_each_is_taken(used: NDArray[np.int32], event: Extended) -> bool:
     """Whether, all growing by one, exactly those take a page, and one, whose last page is full (`used` is 0)."""
     if not event.takers:
-        return bool(np.count_nonzero(used) == used.size)
+        return np.count_nonzero(used) == len(used)
     crossing = np.logical_not(used).nonzero()[0]
     takers = ids_of(event.requests)[crossing].tobytes()
     return takers == event.takers and event.counts == _ONE * crossing.size
@@ -162,17 +162,17 @@ def a_repointed_row_names_its_path(state: State, event: Repointed) -> Sequence[B
     rows, row, page_size = state.rows, state.row_of(event.request), state.page_size
     first, node = int(rows.protected[row]) // page_size, state.nodes[event.node]
     before = rows.full_table[row, first : node.end]
-    after = before.copy()
-    named = event.start // page_size - first
-    after[named : named + (len(event.full) >> 2)] = pages_of(event.full)
-    path = path_pages(node, first)
-    if event.protected != node.end * page_size or after.tobytes() != path:
-        text = (
-            f"request {event.request} names {after.tolist()[:8]}, its path has {pages_of(path).tolist()[:8]}"
-        )
+    after, path = before.tobytes(), path_pages(node, first)
+    if event.full:
+        named = event.start // page_size - first
+        after = after[: named * 4] + event.full + after[named * 4 + len(event.full) :]
+    if event.protected != node.end * page_size or after != path:
+        text = f"request {event.request} names {pages_of(after).tolist()[:8]}, "
+        text += f"its path has {pages_of(path).tolist()[:8]}"
         found.append(Breach(text, Pool.FULL, event.full))
-    lost = before[_held(state.full, before, request_account(event.request))]
-    if lost.size:
+    own = _held(state.full, before, request_account(event.request))
+    if own.size:
+        lost = before[own]
         found.append(
             Breach(f"FULL page {shown(lost)} is its own, and in no row any more", Pool.FULL, packed(lost))
         )
@@ -196,14 +196,16 @@ def an_ended_request_owns_nothing(state: State, event: Ending) -> Sequence[Breac
     row, account = state.row_of(event.request), request_account(event.request)
     held = -(-int(state.rows.length[row]) // state.page_size)
     pages = state.rows.full_table[row, :held]
-    own = pages[_held(state.full, pages, account)]
-    if own.size:
+    held_full = _held(state.full, pages, account)
+    if held_full.size:
+        own = pages[held_full]
         found.append(
             Breach(f"request {event.request} ends with FULL page {shown(own)}", Pool.FULL, packed(own))
         )
     windows = state.mapping.swa_of.take(pages)
-    swa = windows[_held(state.swa, windows, account)]
-    if swa.size:
+    held_swa = _held(state.swa, windows, account)
+    if held_swa.size:
+        swa = windows[held_swa]
         found.append(
             Breach(f"request {event.request} ends with SWA page {shown(swa)}", Pool.SWA, packed(swa))
         )
@@ -236,7 +238,7 @@ def an_end_tells_what_was_there(state: State, event: Ending) -> Sequence[Breach]
 def a_step_writes_behind_what_is_the_trees(state: State, event: Stepped) -> Sequence[Breach]:
     """A device step runs live requests and writes none of the tree's tokens."""
     if event.phase == Phase.BEGAN:
-        at, _ = rows_at(event.requests, state.rows.mask)
+        at, _ = state.rows.at(event.requests)
         starts = pages_of(event.starts)
         if state.rows.request[at].tobytes() != event.requests:
             requests = ids_of(event.requests)

@@ -182,10 +182,14 @@ def the_victim_is_the_oldest_candidate(state: State, event: Removed | Tombstoned
     """Pressure takes the candidate that was used longest ago, by tick, then by number (R102, R103); of SWA first what
     nobody can need, where the rank asks for that.
     """
-    if event.cause not in _ORDERS or not has_a_tree(state):
+    if event.cause not in _ORDERS or not state.traits.tree:
         return LAWFUL
-    spare = oldest_spare(state) if event.cause != _FULL_LEAF else None
-    oldest = spare or (oldest_leaf(state) if event.cause == _FULL_LEAF else oldest_window(state))
+    spare = None
+    if event.cause == _FULL_LEAF:
+        oldest = oldest_leaf(state)
+    else:
+        spare = oldest_spare(state) if state.spare_order else None
+        oldest = spare or oldest_window(state)
     if oldest is None or oldest.id != event.node:
         first = "nobody" if oldest is None else f"node {oldest.id}"
         text = f"node {event.node} went, {first} is the oldest candidate"
@@ -196,14 +200,15 @@ def the_victim_is_the_oldest_candidate(state: State, event: Removed | Tombstoned
     return LAWFUL
 
 
-_ORDERS = (_FULL_LEAF, _SWA_LEAF, _SWA_INTERNAL, _SWA_LOCKED_LEAF)
+_SWA_ORDERS = frozenset((_SWA_LEAF, _SWA_INTERNAL, _SWA_LOCKED_LEAF))
+_ORDERS = _SWA_ORDERS | {_FULL_LEAF}
 
 
 @event_law
 def who_has_children_stays(state: State, event: Removed | Tombstoned) -> Sequence[Breach]:
     """SWA pressure removes a childless node that nobody holds, and tombstones every other (R104, R109, A24)."""
     node = state.nodes[event.node]
-    if event.cause in (_SWA_LEAF, _SWA_INTERNAL, _SWA_LOCKED_LEAF):
+    if event.cause in _SWA_ORDERS:
         stays = bool(node.children) or node.holds > 0
         if stays != isinstance(event, Tombstoned):
             text = f"node {node.id} with {len(node.children or ())} children and {node.holds} holds"
@@ -278,12 +283,12 @@ def credited(event: Evicted, given: Sequence[AnyEvent]) -> Iterator[Breach]:
     """`given`: the events that an eviction says are its own (R105, R108)."""
     full = swa = states = 0
     for each in given:
-        if isinstance(each, Removed):
+        if isinstance(each, Tombstoned):
+            swa += len(each.swa) >> 2
+        elif isinstance(each, Removed):
             full += len(each.full) >> 2
             swa += len(each.swa) >> 2
             states += len(each.recurrent) >> 2
-        elif isinstance(each, Tombstoned):
-            swa += len(each.swa) >> 2
         elif isinstance(each, Demoted):
             full += len(each.full) >> 2
     if states != event.gained_recurrent:

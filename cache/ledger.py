@@ -287,12 +287,13 @@ class MappingBook:
 
 _ZERO = b"\0\0\0\0"
 
+_UNSIGNED = np.dtype("<u4")
 _PLACES = np.arange(1 << 12, dtype=np.int32)
 
 
 def places_of(pages: Pages) -> NDArray[np.intp]:
     """Packed page ids as positions in an array; a negative id becomes one that no array has."""
-    return np.frombuffer(pages, "<u4").astype(np.intp)
+    return np.frombuffer(pages, _UNSIGNED).astype(np.intp)
 
 
 def _places(count: int) -> NDArray[np.int32]:

@@ -32,7 +32,7 @@ from radixledger.cache.host_rank import HostCommands
 from radixledger.cache.keys import KEY_MODES, Tokens
 from radixledger.cache.match import Hit, hit_of
 from radixledger.cache.slices import Inserted, Slice
-from radixledger.cache.state import Receipt, rows_at
+from radixledger.cache.state import Receipt
 from radixledger.journal.units import NodeId, Pages, TokenCount
 
 
@@ -163,7 +163,7 @@ class RankCache(HostCommands):
         """`reclaim` for a decode batch; nothing is written unless a request crossed a page."""
         rows, requests, in_flight = self.state.rows, request_numbers(requests), number(in_flight, "in_flight")
         coded = requests.tobytes()
-        at, _ = rows_at(coded, rows.mask)
+        at, _ = rows.at(coded)
         due_at = rows.reclaim_at[at] + in_flight if in_flight else rows.reclaim_at[at]
         if np.count_nonzero(rows.length[at] > due_at) or rows.request[at].tobytes() != coded:
             self._run(decide_growth.reclaim_batch(self.state, requests, in_flight))

@@ -170,7 +170,7 @@ class Rows:
     [rows, 2], tokens after which the state stands in each of those two; 0 = nothing yet.
     """
 
-    __slots__ = ("content", "cursor", "free", "full_table", "last_page", "length", "mask", "page", "protected", "reclaim_at", "request",
+    __slots__ = ("_asked", "content", "cursor", "free", "full_table", "last_page", "length", "mask", "page", "protected", "reclaim_at", "request",
                  "states", "swa_table", "tracked", "weight")  # fmt: skip
 
     def __init__(self, config: Config) -> None:
@@ -190,14 +190,22 @@ class Rows:
         self.content = [0] * count
         self.weight = lane(ROW_LANE, count)
         self.free = list(range(count - 1, -1, -1))
+        self._asked: tuple[bytes, tuple[NDArray[np.int64], bool]] = b"", _rows_at(b"", self.mask)
+
+    def at(self, coded: bytes) -> tuple[NDArray[np.int64], bool]:
+        """The rows of packed request numbers, int64 [n], read-only; and whether each is a request's, named once.
+
+        A batch that decodes asks for the same rows in every step, several times, so the last answer is at hand.
+        """
+        asked = self._asked
+        if asked[0] != coded:
+            asked = self._asked = coded, _rows_at(coded, self.mask)
+        return asked[1]
 
 
 @lru_cache(maxsize=64)
-def rows_at(coded: bytes, mask: int) -> tuple[NDArray[np.int64], bool]:
-    """The rows of packed request numbers, int64 [n], read-only; and whether each is a request's, named once.
-
-    A pure function, remembered because a batch that decodes asks for the same rows in every step.
-    """
+def _rows_at(coded: bytes, mask: int) -> tuple[NDArray[np.int64], bool]:
+    """As `Rows.at`: a pure function, remembered because a few batches take turns."""
     requests = np.frombuffer(coded, "<i8")
     at = requests & mask
     at.flags.writeable = False
@@ -251,6 +259,8 @@ class State:
         self.full = PoolBook(Pool.FULL, config.full_pages)
         self.swa = PoolBook(Pool.SWA, config.swa_pages)
         self.recurrent = PoolBook(Pool.RECURRENT, config.recurrent_slots)
+        self.states_each: int = (3 if config.track_interval else 1) if config.recurrent_slots else 0
+        """State slots of a live request: one to run on, and two that track where states are tracked; 0 without states."""
         self.mapping = MappingBook(config.full_pages)
         self.root = Node(ROOT, None, b"", NO_PAGES, NO_PAGES, b"")
         self.nodes: dict[int, Node] = {ROOT: self.root}
@@ -324,11 +334,6 @@ class State:
         return window.next_reclaim(
             cursor, window_tokens=config.window_tokens, page_size=config.page_size, formula=config.formula
         )
-
-    @property
-    def states_each(self) -> int:
-        """State slots of a live request: one to run on, and two that track where states are tracked; 0 without states."""
-        return (3 if self.config.track_interval else 1) if self.recurrent.capacity else 0
 
     @property
     def recurrent_evictable(self) -> int:

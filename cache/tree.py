@@ -9,7 +9,7 @@ from operator import mul
 
 import numpy as np
 
-from radixledger.cache.ledger import FEW
+from radixledger.cache.ledger import places_of
 from radixledger.cache.spare import bequeath, offer_above, offer_spare, take_up, will
 from radixledger.cache.standing import age, esteem
 from radixledger.cache.state import (
@@ -42,20 +42,23 @@ from radixledger.cache.weights import (
     TICK,
     lane,
 )
-from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, BoundaryId, Pages
+
+_NEAR = lane(PLACE_LANE, 1 << 12)
+_FEW_PLACES = 12
+"""Up to so many pages a loop over ints sums up faster than arrays do."""
 
 
 def place_sum(start: int, pages: Pages) -> int:
     """Order-keeping sum of page ids at positions `start`, `start + 1`, ... of a path or row."""
     count = len(pages) >> 2
-    size = 1 << max(12, (start + count).bit_length())
-    weights = lane(PLACE_LANE, size)
+    end = start + count
+    weights = _NEAR if end <= _NEAR.size else lane(PLACE_LANE, 1 << end.bit_length())
     if count == 1:
         return weights.item(start) * int.from_bytes(pages, "little")
-    if count <= FEW:
-        return sum(map(mul, weights[start : start + count].tolist(), memoryview(pages).cast("I")))
-    return int((weights[start : start + count] * pages_of(pages).astype(np.uint64)).sum())
+    if count <= _FEW_PLACES:
+        return sum(map(mul, weights[start:end].tolist(), memoryview(pages).cast("I")))
+    return int(weights[start:end].dot(places_of(pages).astype(np.uint64)))
 
 
 def node_value(node: Node) -> int:
@@ -116,15 +119,17 @@ def touch(state: State, node: Node) -> None:
     if node.recurrent:
         delta += RECURRENT_TICK * (tick - node.recurrent_tick)
         node.recurrent_tick = tick
-    state.tree_digest += node.weight * delta
+    windows = 0
     walk: Node | None = node
     while walk is not None and span > 0:
+        pages = walk.pages
         if walk.swa:
-            state.tree_digest += walk.weight * (SWA_TICK * (tick - walk.swa_tick))
+            windows += walk.weight * (tick - walk.swa_tick)
             walk.swa_tick = tick
-        tick -= walk.pages
-        span -= walk.pages
+        tick -= pages
+        span -= pages
         walk = walk.parent
+    state.tree_digest += node.weight * delta + SWA_TICK * windows
 
 
 def bare_pages(node: Node) -> int:

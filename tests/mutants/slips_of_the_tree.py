@@ -19,7 +19,7 @@ TREE = (
     Slip("every_match_asks_the_components", "cache/match.py", "    if not full_only:\n", "    if full_only is not None:\n", ("R72",)),
     Slip("a_path_from_the_root_needs_a_window_too", _WINDOW, "        return end, pages\n", "        return (end, pages) if run >= need else (each, 0)\n", ("R75",)),
     Slip("a_window_is_rounded_down", "cache/window.py", "    return pages_for(window_tokens, page_size)\n", "    return PageCount(window_tokens // page_size)\n", ("R77", "R78")),
-    Slip("a_tombstone_is_made_young", "cache/tree.py", "        if walk.swa:\n            state.tree_digest += walk.weight * (SWA", "        if walk.pages:\n            state.tree_digest += walk.weight * (SWA", ("R81",)),
+    Slip("a_tombstone_is_made_young", "cache/tree.py", "        if walk.swa:\n            windows += walk", "        if walk.pages:\n            windows += walk", ("R81",)),
     Slip("floors_are_no_floors", "cache/window.py", "    return tokens - tokens % page_size\n", "    return tokens\n", ("R82", "R257")),
     Slip("a_heal_keeps_the_old_pages", "cache/evolve_tree.py", "        move(state, state.full, event.old, account, event.to)\n", "", ("R87",)),
     Slip("a_stale_mapping_is_healed_over", _WINDOW, "        assert not state.mapping.mapped(node.full)[0], \"the FULL", "        assert node.pages, \"the FULL", ("R88",)),
