@@ -18,6 +18,8 @@ from radixledger.journal.units import NodeId
 def a_state_stands_on_a_leaf(state: State) -> Iterator[Breach]:
     """A node has one state or none; inner nodes have none, but while a lock keeps it."""
     for node in state.nodes.values():
+        if not node.recurrent:
+            continue
         slots = pages_of(node.recurrent)
         if slots.size > 1 or (slots.size and node.parent is None):
             yield Breach(f"node {node.id} has {slots.size} states", Pool.RECURRENT, node.recurrent)

@@ -79,10 +79,12 @@ def every_node_has_whole_pages(state: State) -> Iterator[Breach]:
     """A node has at least one page, a key as long as its pages, SWA pages for all of them or none, and so with FULL and
     HOST pages, of which it has some (R82).
     """
+    stride = state.stride
     for node in below_the_root(state):
-        lengths = len(node.key), len(node.full), len(node.swa), len(node.host)
-        whole = (4 * node.pages if pages else 0 for pages in (node.full, node.swa, node.host))
-        if node.pages < 1 or lengths != (state.stride * node.pages, *whole) or not (node.full or node.host):
+        full, swa, host, size = len(node.full), len(node.swa), len(node.host), 4 * node.pages
+        whole = (full == size or not full) and (swa == size or not swa) and (host == size or not host)
+        if size < 4 or len(node.key) != stride * node.pages or not whole or not (full or host):
+            lengths = len(node.key), full, swa, host
             yield Breach(f"node {node.id} has {node.pages} pages; bytes of key, FULL, SWA, HOST: {lengths}")
 
 
@@ -222,27 +224,38 @@ def every_victim_is_in_its_order(state: State) -> Iterator[Breach]:
     """
     waiting = _waiting(state.leaf_order), _waiting(state.window_order), _waiting(state.host_order)
     for node in below_the_root(state):
-        ends = not any(child.full for child in (node.children or {}).values())
-        leaf = bool(node.full) and ends and not node.holds and not is_unread(state, node)
+        leaf = bool(node.full) and not node.holds and _ends(node) and not is_unread(state, node)
         window = bool(node.swa) and not node.swa_locks
         copy = bool(node.host) and not (node.full or node.backup or node.children or node.holds)
-        for flag, candidate, tick, order in (
-            (IN_LEAF_ORDER, leaf, age(state, node), waiting[0]),
-            (IN_WINDOW_ORDER, window, node.swa_tick, waiting[1]),
-            (IN_HOST_ORDER, copy, node.tick, waiting[2]),
-        ):
+        for flag, candidate, order in zip(_ORDER_FLAGS, (leaf, window, copy), waiting, strict=True):
             ticks = order.get(id(node), ())
             if (candidate and not ticks) or bool(node.queued & flag) != bool(ticks) or len(ticks) > 1:
                 yield Breach(f"node {node.id} is {len(ticks)} times in order {flag}, candidate: {candidate}")
-            elif ticks and ticks[0] > tick:
+            elif ticks and ticks[0] > (tick := _waits_at(state, node, flag)):
                 yield Breach(f"node {node.id} waits in order {flag} at tick {ticks[0]}, it has {tick}")
+
+
+_ORDER_FLAGS = (IN_LEAF_ORDER, IN_WINDOW_ORDER, IN_HOST_ORDER)
+
+
+def _ends(node: Node) -> bool:
+    """Whether no child has FULL pages."""
+    return node.children is None or not any(child.full for child in node.children.values())
+
+
+def _waits_at(state: State, node: Node, flag: int) -> int:
+    """The tick by which a node waits in an order, if it has to."""
+    if flag == IN_LEAF_ORDER:
+        return age(state, node)
+    return node.swa_tick if flag == IN_WINDOW_ORDER else node.tick
 
 
 def _waiting(order: Order) -> dict[int, tuple[int, ...]]:
     """The ticks at which each node waits in an order, by the node's identity."""
     found: dict[int, tuple[int, ...]] = {}
     for tick, _, node in order:
-        found[id(node)] = (*found.get(id(node), ()), tick)
+        name = id(node)
+        found[name] = (*found[name], tick) if name in found else (tick,)
     return found
 
 
@@ -251,7 +264,8 @@ def an_order_of_victims_is_a_heap(state: State) -> Iterator[Breach]:
     """Whoever waits longest comes first."""
     for order in (state.leaf_order, state.window_order, state.state_order, state.host_order):
         for place in range(1, len(order)):
-            if order[place][:2] < order[(place - 1) // 2][:2]:
+            (tick, node, _), (before, above, _) = order[place], order[(place - 1) // 2]
+            if tick < before or (tick == before and node < above):
                 yield Breach(f"place {place} of an order of victims is older than the one before it")
 
 
