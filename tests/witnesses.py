@@ -135,7 +135,7 @@ def image(state: State) -> tuple[object, ...]:
     tables = [
         getattr(rows, name).tobytes()
         for name in rows.__slots__
-        if name not in ("content", "free", "mask", "weight")
+        if name not in ("_asked", "content", "free", "mask", "weight")
     ]
     counters = (state.clock, state.next_node, state.next_boundary, state.next_request, state.full_protected,
                 state.swa_protected, state.recurrent_protected, state.dangling, state.group_open, state.tree_digest, state.closed)  # fmt: skip
