@@ -84,7 +84,7 @@ _ONE = b"\1\0\0\0"
 def _one_each_is_taken(used: NDArray[np.int32], event: Extended) -> bool:
     """Whether, all growing by one, exactly those take a page, and one, whose last page is full (`used` is 0)."""
     if not event.takers:
-        return np.count_nonzero(used) == len(used)
+        return int(np.count_nonzero(used)) == len(used)
     crossing = np.logical_not(used).nonzero()[0]
     takers = ids_of(event.requests)[crossing].tobytes()
     return takers == event.takers and event.counts == _ONE * crossing.size
