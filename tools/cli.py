@@ -24,6 +24,7 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.lazy_group import LazyGroup, Subcommand
+from radixledger.tools.run_argument import Copies
 
 COMMANDS: dict[str, Subcommand] = {
     "demo": Subcommand(
@@ -103,10 +104,14 @@ def main() -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line (default: the program's own arguments); the exit code."""
+    copies = Copies()
     try:
-        result = radixledger.main(arguments, prog_name="radixledger", standalone_mode=False)
+        result = radixledger.main(arguments, prog_name="radixledger", standalone_mode=False, obj=copies)
         if sys.stdout is not None:  # a shell can start us with it closed: `>&-`
             sys.stdout.flush()
+    except CommandFailure as failure:
+        CommandFailure(copies.told(failure.message), failure.exit_code).show()
+        return failure.exit_code
     except click.ClickException as failure:
         failure.show()
         return failure.exit_code
@@ -118,10 +123,10 @@ def run(arguments: list[str] | None = None) -> int:
         return PIPE_CLOSED
     except JournalError as error:
         code = USAGE if isinstance(error, ASKED_WRONGLY) else UNREADABLE
-        CommandFailure(str(error), code).show()
+        CommandFailure(copies.told(str(error)), code).show()
         return code
     except OSError as error:
-        CommandFailure(_os_error_text(error)).show()
+        CommandFailure(copies.told(_os_error_text(error))).show()
         return UNREADABLE
     except Exception:  # noqa: BLE001 — the last door: a bug must not leave with 1, which means findings
         traceback.print_exc()

@@ -37,6 +37,7 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import as_json, line, time_text
 from radixledger.tools.journal_tables import print_recovered, print_report, print_tally
+from radixledger.tools.run_argument import as_given, existing_run_argument
 
 TYPES: list[str] = sorted(kind.__name__ for kind in get_args(AnyEvent))
 FOLLOW_EVERY_S = 0.2
@@ -69,7 +70,6 @@ def _event_names(_: click.Context, __: click.Parameter, words: tuple[str, ...]) 
     return [names[word.lower()] for word in words]
 
 
-run_argument = click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 rank_option = click.option(
     "--rank", "ranks", type=int, multiple=True, help="Only this rank; may be given again. Default: all."
 )
@@ -79,7 +79,7 @@ rank_option = click.option(
 def command() -> None:
     """Look at a journal, count it, examine it, recover it.
 
-    RUN is the folder that was given as --journal; it holds one rank-NNNN folder per rank.
+    RUN is the folder that was given as --journal, with one rank-NNNN folder per rank, or the URL of one.
     """
 
 
@@ -92,7 +92,7 @@ def command() -> None:
         "radixledger journal cat RUN --json --type Freed | jq .full",
     ),
 )
-@run_argument
+@existing_run_argument
 @rank_option
 @click.option("--from", "from_seq", type=click.IntRange(min=1), help="Begin at this event.")
 @click.option("--to", "to_seq", type=click.IntRange(min=1), help="End with this event.")
@@ -129,6 +129,8 @@ def cat(
     chosen = _ranks(run, ranks)
     if follow and len(chosen) > 1:
         raise click.UsageError("--follow follows one rank: name it with --rank")
+    if follow and as_given(run) != str(run):
+        raise click.UsageError("--follow follows a writer, and a URL is fetched once: name a folder")
     if from_seq is not None and since is not None:
         raise click.UsageError("--from and --since both say where to begin: give one")
     gaps = 0
@@ -203,7 +205,7 @@ def _json_writer(reader: JournalReader) -> Callable[[Frame, int, AnyEvent], None
     short_help="Count events and bytes by type.",
     epilog=examples("radixledger journal stats RUN", "radixledger journal stats RUN --rank 0 --json"),
 )
-@run_argument
+@existing_run_argument
 @rank_option
 @click.option("--salvage", is_flag=True, help="Count on behind damage.")
 @json_flag
@@ -226,7 +228,7 @@ def stats(run: Path, ranks: tuple[int, ...], *, salvage: bool, as_json: bool) ->
     short_help="Say, file by file, what is whole and what is not.",
     epilog=examples("radixledger journal doctor RUN", "radixledger journal doctor RUN --json"),
 )
-@run_argument
+@existing_run_argument
 @rank_option
 @json_flag
 def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
@@ -250,7 +252,7 @@ def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
     short_help="Copy what can be read into a new run.",
     epilog=examples("radixledger journal recover RUN --to COPY", "radixledger journal doctor COPY"),
 )
-@run_argument
+@existing_run_argument
 @click.option(
     "--to",
     "to",
@@ -268,7 +270,7 @@ def recover(run: Path, to: Path, ranks: tuple[int, ...], *, as_json: bool) -> No
     copy = spelled_out(to)
     if not copy.name or copy.is_relative_to(spelled_out(run)):
         raise CommandFailure(
-            f"{to} is no place for a copy of {run}, which stays as it is: name a new folder", USAGE
+            f"{to} is no place for a copy of {as_given(run)}, which stays as it is: name a new folder", USAGE
         )
     with progress("copying events") as advance:
         done = [recover_rank(run, rank, to, advance) for rank in _ranks(run, ranks)]

@@ -1,7 +1,7 @@
 """Groups of commands that import the one that is called, and none to list them.
 
 Rule: a module is imported when its command is called and not before, so that `--help` and every command about journals
-start at once and without JAX. This is the one lazy import of the house.
+start at once and without JAX; so is fsspec, when a URL is given. These are the lazy imports of the house.
 """
 
 import importlib
@@ -13,6 +13,11 @@ import click
 from radixledger.tools.console import USAGE, CommandFailure
 
 ENGINE_PACKAGES = frozenset({"jax", "jaxlib", "ml_dtypes", "safetensors"})
+
+
+def imported(module: str, name: str) -> Any:
+    """What a module calls `name`; the module is imported now."""
+    return getattr(importlib.import_module(module), name)
 
 
 class Subcommand(NamedTuple):
@@ -40,7 +45,7 @@ class LazyGroup(click.Group):
         if entry is None:
             return None
         try:
-            module = importlib.import_module(entry.module)
+            command: click.Command = imported(entry.module, entry.attribute)
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] not in ENGINE_PACKAGES:
                 raise
@@ -48,7 +53,6 @@ class LazyGroup(click.Group):
                 f"`radixledger {cmd_name}` runs the engine, which needs {error.name}: pip install 'radixledger[serve]'; in a checkout '.[serve]'",
                 USAGE,
             ) from error
-        command: click.Command = getattr(module, entry.attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

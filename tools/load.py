@@ -30,6 +30,7 @@ from radixledger.tools.console import (
     progress,
     remark,
 )
+from radixledger.tools.run_argument import runs_argument
 
 salvage_flag = click.option(
     "--salvage", is_flag=True, help="Read around damage; a gap stands in for what is lost."
@@ -43,7 +44,7 @@ salvage_flag = click.option(
         "radixledger sql runs.duckdb hit_rate",
     )
 )
-@click.argument("runs", nargs=-1, required=True, type=GivenPath(path_type=Path))
+@runs_argument
 @click.option(
     "--to",
     "place",

@@ -22,7 +22,6 @@ from radixledger.tools.console import (
     FINDINGS,
     USAGE,
     CommandFailure,
-    GivenPath,
     count_of,
     examples,
     exit_with,
@@ -32,6 +31,7 @@ from radixledger.tools.console import (
     progress,
 )
 from radixledger.tools.load import load_all, pairs, salvage_flag, told_plainly
+from radixledger.tools.run_argument import RunPath, is_url, located_or_loaded
 
 FORMATS = ("table", "csv", "json")
 KINDS = ("check", "report", "view", "table")
@@ -46,7 +46,7 @@ KINDS = ("check", "report", "view", "table")
         "radixledger sql --list hit_rate",
     )
 )
-@click.argument("words", nargs=-1, metavar="[RUN]... [NAME]", type=GivenPath(path_type=str))
+@click.argument("words", nargs=-1, metavar="[RUN]... [NAME]", type=RunPath())
 @click.option("-c", "query", metavar="QUERY", help="SQL of your own, over the tables that --list shows.")
 @click.option("--checks", "all_checks", is_flag=True, help="Run every check; exit code 1 when one has rows.")
 @click.option(
@@ -59,7 +59,7 @@ KINDS = ("check", "report", "view", "table")
 @salvage_flag
 @json_flag
 def command(
-    words: tuple[str, ...],
+    words: tuple[Path | str, ...],
     query: str | None,
     all_checks: bool,
     listed: bool,
@@ -88,14 +88,14 @@ def command(
                 _print(ask_sql(connection, query or "", values), form)
 
 
-def _parted(words: Sequence[str]) -> tuple[list[Path], str | None]:
-    """Runs and the name behind them: a last word that is no path names a question."""
-    if not words or Path(words[-1]).exists():
-        return [Path(word) for word in words], None
-    runs, name = [Path(word) for word in words[:-1]], words[-1]
+def _parted(words: Sequence[Path | str]) -> tuple[list[Path], str | None]:
+    """Runs and the name behind them: a last word that is neither a URL nor a path names a question."""
+    if not words or is_url(words[-1]) or Path(words[-1]).exists():
+        return [located_or_loaded(word) for word in words], None
+    runs, name = words[:-1], str(words[-1])
     if not runs and name not in questions() and name not in TABLES:
         raise CommandFailure(f"{name} is neither a run nor a question; --list shows the questions", USAGE)
-    return runs, name
+    return [located_or_loaded(run) for run in runs], name
 
 
 @contextmanager

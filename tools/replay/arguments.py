@@ -1,4 +1,4 @@
-"""What the subcommands of `replay` share: the arguments that they take, and how a rank, an event and a time are named.
+"""What the subcommands of `replay` share: the options that they take, and how an event and a time are named.
 
 Not here: folding (`radixledger.replay`) and how results look.
 """
@@ -13,13 +13,12 @@ import click
 
 from radixledger.journal.errors import JournalError
 from radixledger.journal.frame import Frame
-from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank, Seq
 from radixledger.replay.seek import Watch, seq_at
-from radixledger.tools.console import USAGE, CommandFailure, GivenPath, progress
+from radixledger.tools.console import USAGE, CommandFailure, progress
 from radixledger.tools.event_text import time_text
 
-run_argument = click.argument("run", type=GivenPath(path_type=Path))
 rank_option = click.option("--rank", type=int, help="The rank; needed where the run has several.")
 salvage_flag = click.option(
     "--salvage", is_flag=True, help="Read around damage; a gap stands in for what is lost."
@@ -41,14 +40,6 @@ def watched(run: Path, rank: Rank) -> Iterator[Watch]:
                 advance(len(frame.events))
 
         yield watch
-
-
-def the_rank(run: Path, rank: int | None) -> Rank:
-    """The rank that was asked for, or the only one."""
-    ranks = ranks_in(run)
-    if rank is None and len(ranks) > 1:
-        raise CommandFailure(f"{run} has ranks {', '.join(map(str, ranks))}: say which with --rank", USAGE)
-    return ranks[0] if rank is None else Rank(rank)
 
 
 def seq_of(reader: JournalReader, at: str) -> Seq:

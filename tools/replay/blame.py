@@ -22,8 +22,9 @@ from radixledger.tools.console import (
     print_json,
     remark,
 )
-from radixledger.tools.replay.arguments import rank_option, run_argument, salvage_flag, the_rank, watched
+from radixledger.tools.replay.arguments import rank_option, salvage_flag, watched
 from radixledger.tools.replay.life_table import print_story, step_json
+from radixledger.tools.run_argument import run_of_one_rank_argument, the_rank
 
 CAPACITIES = {"full": "full_pages", "swa": "swa_pages", "recurrent": "recurrent_slots", "host": "host_pages"}
 """The pools whose pages have a story, each with the field of a configuration that says how many there are."""
@@ -36,7 +37,7 @@ CAPACITIES = {"full": "full_pages", "swa": "swa_pages", "recurrent": "recurrent_
         "radixledger replay blame RUN --rank 0 --pool recurrent --slot 3",
     ),
 )
-@run_argument
+@run_of_one_rank_argument
 @rank_option
 @click.option(
     "--pool",

@@ -31,5 +31,5 @@ COMMANDS: dict[str, Subcommand] = {
 def command() -> None:
     """Rebuild what was true from a journal: verify it, show any state, tell a page's story.
 
-    RUN is the folder that was given as --journal; it holds one rank-NNNN folder per rank.
+    RUN is the folder that was given as --journal, with one rank-NNNN folder per rank, or the URL of one.
     """

@@ -23,12 +23,11 @@ from radixledger.tools.console import (
 from radixledger.tools.event_text import time_text
 from radixledger.tools.replay.arguments import (
     rank_option,
-    run_argument,
     salvage_flag,
     seq_of,
-    the_rank,
     watched,
 )
+from radixledger.tools.run_argument import run_of_one_rank_argument, the_rank
 
 
 @click.command(
@@ -39,7 +38,7 @@ from radixledger.tools.replay.arguments import (
         "radixledger replay state RUN --rank 0 --at +1500ms",
     ),
 )
-@run_argument
+@run_of_one_rank_argument
 @rank_option
 @click.option(
     "--at",

@@ -25,8 +25,9 @@ from radixledger.tools.console import (
     seconds_text,
 )
 from radixledger.tools.event_text import ranges, time_text
-from radixledger.tools.replay.arguments import run_argument, salvage_flag, watched
+from radixledger.tools.replay.arguments import salvage_flag, watched
 from radixledger.tools.replay.life_table import print_story
+from radixledger.tools.run_argument import as_given, run_argument
 
 
 @click.command(
@@ -132,7 +133,7 @@ def _print_findings(run: Path, report: RankReport) -> None:
         page = f"{first.pool} page {first.pages[0]}"
         print_story(report.story, f"what happened to {page} until then (the end of it)")
         where = f"--rank {report.rank} --pool {first.pool.lower()} --page {first.pages[0]}"
-        click.echo(f"the whole story: radixledger replay blame {shlex.quote(str(run))} {where}")
+        click.echo(f"the whole story: radixledger replay blame {shlex.quote(as_given(run))} {where}")
     if len(report.findings) > 1:
         print_table(("law", "findings"), sorted(report.broken.items()), title="\nall findings, by law")
         for each in report.findings[1:]:
