@@ -16,7 +16,6 @@ from typing import Any
 
 import click
 
-from radixledger.journal.reader import ranks_in
 from radixledger.journal.units import Rank
 from radixledger.tools.console import USAGE, CommandFailure, GivenPath
 from radixledger.tools.lazy_group import imported
@@ -92,12 +91,8 @@ def _brought(how: str, run: Path | str, *more: Choose) -> Path:
     return copy
 
 
-def the_rank(run: Path, rank: int | None) -> Rank:
-    """The rank that was asked for, or the only one."""
-    return Rank(rank) if rank is not None else _only(ranks_in(run), as_given(run))
-
-
-def _only(ranks: Sequence[Rank], run: str) -> Rank:
+def only_rank(ranks: Sequence[Rank], run: str) -> Rank:
+    """The one rank of a run; that it has several is wrong usage where none was named."""
     if len(ranks) > 1:
         raise CommandFailure(f"{run} has ranks {', '.join(map(str, ranks))}: say which with --rank", USAGE)
     return ranks[0]
@@ -109,7 +104,7 @@ def _chooser(run: Path | str, arguments: dict[str, Any], *, one_rank: bool) -> C
     if rank is not None:
         asked = [Rank(rank)]
     if not asked and one_rank:
-        return lambda ranks: [_only(ranks, str(run))]
+        return lambda ranks: [only_rank(ranks, str(run))]
     return lambda ranks: asked or ranks
 
 

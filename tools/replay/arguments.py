@@ -13,11 +13,12 @@ import click
 
 from radixledger.journal.errors import JournalError
 from radixledger.journal.frame import Frame
-from radixledger.journal.reader import JournalReader
+from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank, Seq
 from radixledger.replay.seek import Watch, seq_at
 from radixledger.tools.console import USAGE, CommandFailure, progress
 from radixledger.tools.event_text import time_text
+from radixledger.tools.run_argument import as_given, only_rank
 
 rank_option = click.option("--rank", type=int, help="The rank; needed where the run has several.")
 salvage_flag = click.option(
@@ -40,6 +41,11 @@ def watched(run: Path, rank: Rank) -> Iterator[Watch]:
                 advance(len(frame.events))
 
         yield watch
+
+
+def the_rank(run: Path, rank: int | None) -> Rank:
+    """The rank that was asked for, or the only one."""
+    return Rank(rank) if rank is not None else only_rank(ranks_in(run), as_given(run))
 
 
 def seq_of(reader: JournalReader, at: str) -> Seq:

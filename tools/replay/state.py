@@ -25,9 +25,10 @@ from radixledger.tools.replay.arguments import (
     rank_option,
     salvage_flag,
     seq_of,
+    the_rank,
     watched,
 )
-from radixledger.tools.run_argument import run_of_one_rank_argument, the_rank
+from radixledger.tools.run_argument import run_of_one_rank_argument
 
 
 @click.command(
