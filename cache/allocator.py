@@ -14,7 +14,7 @@ from radixledger.cache.opening import NO_HOST, HostCopies
 from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import Req, Slots
 from radixledger.cache.refusals import StateShort, Unmapped
-from radixledger.cache.shell import Recorder
+from radixledger.cache.shell import Journal
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import Pages
 
@@ -44,7 +44,7 @@ class TokenToKVPoolAllocator(PoolAllocator):
         *,
         size_recurrent: int = 0,
         host: HostCopies = NO_HOST,
-        journals: Sequence[Recorder] | None = None,
+        journals: Sequence[Journal] | None = None,
         strict: bool = True,
     ) -> None:
         super().__init__(
@@ -93,7 +93,7 @@ class SWATokenToKVPoolAllocator(PoolAllocator):
         page_size: int = 1,
         dp_size: int = 1,
         *,
-        journals: Sequence[Recorder] | None = None,
+        journals: Sequence[Journal] | None = None,
         strict: bool = True,
     ) -> None:
         if size_swa < 1:

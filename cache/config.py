@@ -5,7 +5,7 @@ Rule: a bad value is refused here, with its name and what would do, before a poo
 
 from radixledger.cache.keys import KEY_MODES
 from radixledger.cache.standing import POLICIES
-from radixledger.cache.traits import TRAITS
+from radixledger.cache.traits import FOLDED, RECORDED, TRAITS
 from radixledger.cache.window import FORMULAS
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import HASH_BYTES
@@ -28,8 +28,17 @@ class BadConfig(ValueError):
         self.field = field
 
 
-def checked(opened: Opened, *also_strides: int) -> Opened:
-    """`opened` itself; raises BadConfig for the first value that is out of bounds. also_strides: of keys that are hashes."""
+def checked(opened: Opened) -> Opened:
+    """`opened` itself, if a cache can be built with it; raises BadConfig for the first value that is out of bounds."""
+    if opened.route in RECORDED:
+        raise BadConfig(
+            "route", f"{opened.route!r} is what other servers record; take one of {', '.join(TRAITS)}"
+        )
+    return _foldable(opened)
+
+
+def _foldable(opened: Opened, *also_strides: int) -> Opened:
+    """Also what nobody builds: journals of other servers, and (also_strides) keys that are hashes."""
     config = opened.config
     _check_route(opened)  # first: what else is wrong depends on it
     for field, value in (
@@ -69,7 +78,7 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
     _check_orders(opened)
     if not 0 <= opened.rank < opened.ranks:
         raise BadConfig("rank", f"{opened.rank} is not one of {opened.ranks} ranks")
-    if opened.stride not in (key_stride(config), *also_strides):
+    if opened.stride not in (key_stride(config), *also_strides) and opened.route not in RECORDED:
         raise BadConfig(
             "stride",
             f"{opened.stride} bytes; a page of {config.page_size} {config.key_mode} key units has {key_stride(config)}",
@@ -78,7 +87,7 @@ def checked(opened: Opened, *also_strides: int) -> Opened:
 
 
 def _check_route(opened: Opened) -> None:
-    if opened.route not in TRAITS:
+    if opened.route not in FOLDED:
         raise BadConfig("route", f"{opened.route!r} is not one of {', '.join(TRAITS)}")
 
 
@@ -91,7 +100,7 @@ def key_stride(config: Config) -> int:
 
 def _check_orders(opened: Opened) -> None:
     """Victims are chosen in the order that is asked for, or the configuration is refused (R14)."""
-    traits = TRAITS[opened.route]
+    traits = FOLDED[opened.route]
     if opened.route == "legacy":
         _check_legacy(opened.config)
     for field, name, possible in (
@@ -112,7 +121,7 @@ def _check_window(opened: Opened) -> None:
         ("window_tokens", config.window_tokens),
         ("window_need", opened.window_need),
     ):
-        windowed = TRAITS[opened.route].windowed
+        windowed = FOLDED[opened.route].windowed
         if not windowed and value:
             raise BadConfig(field, f"{value}, but route {opened.route!r} has no SWA pool: it has to be 0")
         if windowed and not 1 <= value <= MAX_PAGES:
@@ -135,7 +144,7 @@ def _check_host(opened: Opened) -> None:
     pages = opened.config.host_pages
     if not 0 <= pages <= MAX_PAGES:
         raise BadConfig("host_pages", f"{pages} is not between 0 and {MAX_PAGES}")
-    if pages and not TRAITS[opened.route].hosted:
+    if pages and not FOLDED[opened.route].hosted:
         text = "cannot have a host tier, which mirrors FULL pages of a tree without SWA"
         raise BadConfig("host_pages", f"{pages}, but route {opened.route!r} {text}; take 0, or route 'radix'")
 
@@ -151,7 +160,7 @@ def _check_states(opened: Opened) -> None:
     """State slots come with a mode, and each mode with its pages; nothing of it stands alone (R11)."""
     config = opened.config
     slots, mode, interval = config.recurrent_slots, config.recurrent_mode, config.track_interval
-    if slots and not TRAITS[opened.route].recurrent:
+    if slots and not FOLDED[opened.route].recurrent:
         raise BadConfig("recurrent_slots", f"{slots}, but route {opened.route!r} keeps no states (R11)")
     if slots and config.host_pages:
         raise BadConfig("recurrent_slots", f"{slots} beside {config.host_pages} host pages is not served")
@@ -185,7 +194,7 @@ def bounded(opened: Opened) -> Opened:
 
     For journals and images that nobody vouches for: the books take 28 bytes a page, a row 120, a position in it 8.
     """
-    config = checked(opened, HASH_BYTES).config
+    config = _foldable(opened, HASH_BYTES).config
     pages = config.full_pages + config.swa_pages + config.host_pages + config.recurrent_slots
     row = 120 + 8 * config.context_pages
     if 28 * pages > MAX_BOOK_BYTES:

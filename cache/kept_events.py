@@ -4,15 +4,15 @@ Rule: only what a whole command decided is handed on, and only once.
 """
 
 from radixledger.cache.prefix_cache import TakenEvent
-from radixledger.cache.shell import Recorder
+from radixledger.cache.shell import Journal
 from radixledger.journal.events import AnyEvent, Opened
 from radixledger.journal.units import FIRST, Seq
 
 
 class KeptEvents:
-    """A `Recorder` over another one, or over none."""
+    """A `Journal` over another one, or over none."""
 
-    def __init__(self, opened: Opened, journal: Recorder | None) -> None:
+    def __init__(self, opened: Opened, journal: Journal | None) -> None:
         self.opened = opened
         self._journal = journal
         self._seq: int = getattr(journal, "last_seq", FIRST)

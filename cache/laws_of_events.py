@@ -239,6 +239,7 @@ class EventLaws:
             and event.cause >> 5 == Operation.FREE
             and event.giver & 7 == Kind.REQUEST
             and event.giver >> 3 in state.requests
+            and state.traits.chosen_here
         ):
             self._cut[event.giver >> 3] = Seq(state.seq + 1), event
         return _NONE

@@ -31,7 +31,7 @@ from radixledger.journal.units import NO_PAGES
 def an_allocation_takes_pages_in_pairs(state: State, event: Allocated) -> Sequence[Breach]:
     """Where there are two pools, both give as many pages: both or none (R45)."""
     full, swa = len(event.full) >> 2, len(event.swa) >> 2
-    if state.swa.capacity and full != swa:
+    if full != swa and state.swa.capacity and state.traits.chosen_here:
         return [Breach(f"{full} FULL pages came with {swa} SWA pages", Pool.FULL, event.full, full, swa)]
     return LAWFUL
 

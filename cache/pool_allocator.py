@@ -17,7 +17,7 @@ from radixledger.cache.kept_events import KeptEvents
 from radixledger.cache.opening import NO_HOST, NO_STATES, HostCopies, StateMode, opened_ranks
 from radixledger.cache.prefix_cache import Req, Slots, TakenEvent
 from radixledger.cache.refusals import Busy, PoolShort, Refusal, StateShort
-from radixledger.cache.shell import Recorder
+from radixledger.cache.shell import Journal
 from radixledger.cache.traits import TRAITS
 from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import Kind
@@ -44,7 +44,7 @@ class PoolAllocator:
         page_size: int,
         dp_size: int,
         *,
-        journals: Sequence[Recorder] | None,
+        journals: Sequence[Journal] | None,
         strict: bool,
         size_recurrent: int = 0,
         host: HostCopies = NO_HOST,
@@ -87,7 +87,7 @@ class PoolAllocator:
                 f"it has {self.size_recurrent} state slots, the cache keeps {needs}",
             )
 
-    def _check_journals(self, opened: list[Opened], journals: Sequence[Recorder]) -> None:
+    def _check_journals(self, opened: list[Opened], journals: Sequence[Journal]) -> None:
         if len(journals) != len(opened):
             raise BadConfig("journals", f"{len(journals)} for {len(opened)} ranks")
         for ours, journal in zip(opened, journals, strict=True):
@@ -102,7 +102,7 @@ class PoolAllocator:
                 raise BadConfig("rank", f"journal {ours.rank} was opened for rank {journal.opened.rank}")
 
     def _built(self, opened: Sequence[Opened], *, keep_events: bool = False) -> list[FaceRank]:
-        journals: Sequence[Recorder | None] = self._journals or [None] * len(opened)
+        journals: Sequence[Journal | None] = self._journals or [None] * len(opened)
         if keep_events:
             journals = self._kept = [
                 KeptEvents(each, journal) for each, journal in zip(opened, journals, strict=True)

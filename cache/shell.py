@@ -33,7 +33,7 @@ DIGEST_EVERY = 4096
 """Events between two recorded digests."""
 
 
-class Recorder(Protocol):
+class Journal(Protocol):
     """What the shell needs of a journal; `JournalWriter` is one."""
 
     opened: Opened
@@ -52,7 +52,7 @@ class Recorder(Protocol):
 
 
 @runtime_checkable
-class SnapshotRecorder(Recorder, Protocol):
+class SnapshotJournal(Journal, Protocol):
     """A journal that keeps snapshots too."""
 
     redactor: Redactor | None
@@ -70,7 +70,7 @@ class Shell:
     def __init__(
         self,
         opened: Opened,
-        journal: Recorder | None = None,
+        journal: Journal | None = None,
         *,
         strict: bool = True,
         digest_every: int = DIGEST_EVERY,
@@ -116,7 +116,7 @@ class Shell:
         """
         if self._poison is not None:
             raise RankPoisoned(f"rank {self.state.opened.rank} stopped: {self._poison}") from self._poison
-        if not isinstance(self.journal, SnapshotRecorder):
+        if not isinstance(self.journal, SnapshotJournal):
             raise WriterError("a rank without a journal on disk has no place for snapshots")
         seq, now = self.state.seq, self.digest()
         self.journal.write_snapshot(image(self.state, self.journal.redactor), now)

@@ -14,7 +14,7 @@ from radixledger.cache import window
 from radixledger.cache.keys import KEY_MODES
 from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.running import Running
-from radixledger.cache.traits import TRAITS, UNKNOWN
+from radixledger.cache.traits import FOLDED, UNKNOWN
 from radixledger.cache.weights import ROW_LANE, lane, node_weight
 from radixledger.journal.accounts import Kind, Pool
 from radixledger.journal.events import Config, Opened
@@ -247,7 +247,7 @@ class State:
         config = opened.config
         self.opened = opened
         self.config = config
-        self.traits = TRAITS.get(opened.route, UNKNOWN)
+        self.traits = FOLDED.get(opened.route, UNKNOWN)
         self.page_size = config.page_size
         self.stride = opened.stride
         self.lookahead = KEY_MODES[config.key_mode].lookahead

@@ -4,6 +4,7 @@ How a route decides stands in `routes`. Rule: a trait says what a state of the r
 changes it, so that live, replay and tests agree without asking a decider.
 """
 
+from collections import ChainMap
 from typing import NamedTuple
 
 
@@ -26,6 +27,10 @@ class Traits(NamedTuple):
     """Copies of FULL pages may be kept on the host (R8)."""
     recurrent: bool = False
     """There may be states of a recurrent model beside FULL."""
+    chosen_here: bool = True
+    """Victims, locks and shapes of leaves are chosen by our rules, and judged by them; else another server chose, and
+    only what every server owes is judged: who owns what, what is mapped, which windows live.
+    """
 
 
 TRAITS: dict[str, Traits] = {
@@ -36,6 +41,15 @@ TRAITS: dict[str, Traits] = {
     "legacy": Traits(refreshes_path=True, live_ends=True),
 }
 """Every route that a cache can be built with; the keys are those of `routes.ROUTES`."""
+
+RECORDED: dict[str, Traits] = {
+    "recorded": Traits(chosen_here=False),
+    "recorded_full": Traits(chosen_here=False, windowed=False),
+}
+"""What other servers wrote by `journal.recorder`: folded and judged like the others, and never built."""
+
+FOLDED = ChainMap(TRAITS, RECORDED)
+"""Every route that a journal can be of."""
 
 UNKNOWN = Traits()
 """What a fold takes for granted where a journal names a route that nobody knows; `config.checked` refuses it first."""

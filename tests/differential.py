@@ -16,7 +16,7 @@ import numpy as np
 
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import NeverFits
-from radixledger.cache.shell import Recorder
+from radixledger.cache.shell import Journal
 from radixledger.journal.accounts import FREE
 
 from .machine import opened
@@ -96,7 +96,7 @@ class Side(Protocol):
 class CacheSide:
     """The rank itself."""
 
-    def __init__(self, shape: Shape, route: str, journal: Recorder | None = None) -> None:
+    def __init__(self, shape: Shape, route: str, journal: Journal | None = None) -> None:
         self.shape = shape
         self.cache_of = RankCache(opened(replace(shape, route=route)), journal)
         self.numbers: dict[int, int] = {}

@@ -4,7 +4,7 @@
 -- kind: check
 WITH stated AS (
     SELECT run, rank, epoch, seq, unnest([
-        {field: 'route', value: route, possible: route IN ('unified', 'radix', 'swa_chunk', 'chunk', 'legacy')},
+        {field: 'route', value: route, possible: route IN ('unified', 'radix', 'swa_chunk', 'chunk', 'legacy', 'recorded', 'recorded_full')},
         {field: 'key_mode', value: key_mode, possible: key_mode IN ('raw', 'bigram')},
         {field: 'formula', value: formula, possible: formula IN ('rfc', 'tight')},
         {field: 'tombstone_leaf', value: tombstone_leaf, possible: tombstone_leaf IN ('veto', 'materialise')},
@@ -22,9 +22,9 @@ WITH stated AS (
             {field: 'ranks', value: ranks, least: 1},
             {field: 'page_size', value: page_size, least: 1},
             {field: 'full_pages', value: full_pages, least: 1},
-            {field: 'swa_pages', value: swa_pages, least: (route IN ('unified', 'swa_chunk', 'legacy'))::INTEGER},
-            {field: 'window_tokens', value: window_tokens, least: (route IN ('unified', 'swa_chunk', 'legacy'))::INTEGER},
-            {field: 'window_need', value: window_need, least: (route IN ('unified', 'swa_chunk', 'legacy'))::INTEGER},
+            {field: 'swa_pages', value: swa_pages, least: (route IN ('unified', 'swa_chunk', 'legacy', 'recorded'))::INTEGER},
+            {field: 'window_tokens', value: window_tokens, least: (route IN ('unified', 'swa_chunk', 'legacy', 'recorded'))::INTEGER},
+            {field: 'window_need', value: window_need, least: (route IN ('unified', 'swa_chunk', 'legacy', 'recorded'))::INTEGER},
             {field: 'rows', value: rows, least: 1},
             {field: 'context_pages', value: context_pages, least: 1},
             {field: 'stride', value: stride, least: 1},

@@ -12,7 +12,7 @@ import numpy as np
 from radixledger.cache.keys import namespace, raw_key
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import PoolShort, Refusal
-from radixledger.cache.shell import Recorder
+from radixledger.cache.shell import Journal
 from radixledger.cache.slices import Slice
 from radixledger.cache.state import Receipt
 from radixledger.journal.accounts import request_account
@@ -94,7 +94,7 @@ class Driven:
         seed: int,
         shape: tuple[int, ...] = SHAPES[1],
         *,
-        recorder: Recorder | None = None,
+        recorder: Journal | None = None,
         seq: Seq = FIRST,
         digest_every: int = 50,
         route: str | None = None,
