@@ -44,6 +44,11 @@ def has_a_tree(state: State) -> bool:
     return state.traits.tree
 
 
+def has_our_tree(state: State) -> bool:
+    """Whether our rules chose what stands in the tree, what is locked and who goes: another server has its own."""
+    return state.traits.tree and state.traits.chosen_here
+
+
 @event_law
 def a_match_ends_in_a_live_window(state: State, event: Matched) -> Sequence[Breach]:
     """A usable prefix has a window of live SWA behind it, or is live from the root (R73-R76)."""
@@ -101,7 +106,7 @@ def shape_of_the_last_leaf(state: State, leaf: Transferred) -> str:
     A path never ends in a tombstone from birth, unless leaves are materialised (R93, A15); its last node is no longer
     than a window (R95), but on the legacy route.
     """
-    if not (has_a_tree(state) and state.traits.chosen_here) or not state.tail_pages:
+    if not has_our_tree(state) or not state.tail_pages:
         return ""
     if not leaf.swa:
         return f"node {leaf.node} was born a tombstone" if state.config.tombstone_leaf == "veto" else ""
@@ -155,7 +160,7 @@ def a_heal_covers_its_node(state: State, event: Healed) -> Sequence[Breach]:
 def a_heal_keeps_what_is_locked_and_nothing_else(state: State, event: Healed) -> Sequence[Breach]:
     """FULL pages stay where a lock holds them, and are replaced where none does (A13, R90)."""
     held = state.nodes[event.node].holds > 0
-    if state.traits.chosen_here and has_a_tree(state) and held != (event.mode == HealMode.TRANSFER):
+    if has_our_tree(state) and held != (event.mode == HealMode.TRANSFER):
         text = (
             f"node {event.node} is {'held' if held else 'not held'}, mode {HealMode(event.mode).name.lower()}"
         )
@@ -182,7 +187,7 @@ def the_victim_is_the_oldest_candidate(state: State, event: Removed | Tombstoned
     """Pressure takes the candidate that was used longest ago, by tick, then by number (R102, R103); of SWA first what
     nobody can need, where the rank asks for that.
     """
-    if event.cause not in _ORDERS or not (state.traits.tree and state.traits.chosen_here):
+    if event.cause not in _ORDERS or not has_our_tree(state):
         return LAWFUL
     spare = None
     if event.cause == _FULL_LEAF:
@@ -239,7 +244,7 @@ def a_flush_empties_the_tree(state: State, _: Flushed) -> Sequence[Breach]:
 def a_lock_covers_the_last_window(state: State, event: Locked) -> Sequence[Breach]:
     """SWA is locked from the node up to the one in which the window is full, or to the root; no further (R111, R119)."""
     found: list[Breach] = []
-    if not (has_a_tree(state) and state.traits.chosen_here):
+    if not has_our_tree(state):
         return found
     node, boundary = state.nodes[event.node], event.boundary
     segment, over = _last_window(node, state.tail_pages)

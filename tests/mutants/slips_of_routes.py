@@ -24,7 +24,7 @@ ROUTES = (
     Slip("every_route_follows_one", "cache/routes.py", "ROUTES[state.opened.route].tree", 'ROUTES["unified"].tree', ("R5", "R6")),
     Slip("a_face_lacks_a_call", "cache/radix_face.py", "    def total_size(self)", "    def total_of_sizes(self)", ("R5", "R145")),
     Slip("the_rollback_route_takes_policies", "cache/config.py", "        if name != ruled:", '        if name != ruled and field != "tombstone_leaf":', ("R6", "R24")),
-    Slip("a_host_tier_beside_a_window", "cache/config.py", "    if pages and not TRAITS[opened.route].hosted:", '    if pages and opened.route == "chunk":', ("R8",)),
+    Slip("a_host_tier_beside_a_window", "cache/config.py", "    if pages and not FOLDED[opened.route].hosted:", '    if pages and opened.route == "chunk":', ("R8",)),
     _unlocked("hierarchical_cache", "R8"),
     _unlocked("disaggregation", "R9"),
     _unlocked("speculative", "R10"),
