@@ -5,7 +5,7 @@ frames are folded in the order of their numbers; a `Gap` moves the number on and
 a journal's word only within the bound that `cache.config` sets.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from radixledger.cache.config import BadConfig, bounded
@@ -17,6 +17,9 @@ from radixledger.journal.errors import ReaderError
 from radixledger.journal.events import AnyEvent, Gap, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
+
+FINDINGS_KEPT = 64
+"""So many findings, the first, a state keeps while somebody looks at every event."""
 
 
 class Unfoldable(ReaderError):
@@ -86,6 +89,37 @@ def fold(frames: Iterable[Frame], state: State | None = None, *, until: int | No
     if state is None:
         raise Unfoldable(1, "there are no events")
     return state
+
+
+class Moment(NamedTuple):
+    """An event with the number `seq`, and the state just before it: what is asked for next changes that."""
+
+    state: State
+    frame: Frame
+    seq: int
+    event: AnyEvent
+
+
+def moments(frames: Iterable[Frame], state: State | None = None) -> Iterator[Moment]:
+    """Every event behind `state` (None: behind the first one) with the state before it, which is changed as they are asked for.
+
+    Findings of the state are cut to the first `FINDINGS_KEPT`. Raises Unfoldable, also where there is nothing to fold.
+    """
+    for frame in frames:
+        events = frame.events
+        if state is None:
+            state, events = opened_state(events[0], frame.seq_first), events[1:]
+        else:
+            enter(state, frame)
+        for event in events:
+            if type(event) is Opened:
+                check_opened(event, state.seq + 1)
+            yield Moment(state, frame, state.seq + 1, event)
+            evolve(state, event)
+        if len(state.findings) > FINDINGS_KEPT:
+            del state.findings[FINDINGS_KEPT:]
+    if state is None:
+        raise Unfoldable(1, "there are no events")
 
 
 def first_wrong(

@@ -24,6 +24,16 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Tell every life that a page had: who held it, who gave it up, why, and in which event.",
     ),
+    "lost-reuse": Subcommand(
+        "radixledger.tools.replay.lost_reuse",
+        "command",
+        "For each miss, name the event that destroyed the prefix or the window that it needed.",
+    ),
+    "why-miss": Subcommand(
+        "radixledger.tools.replay.why_miss",
+        "command",
+        "Tell why one request missed: how far it hit, what was there, what took it, and for whom.",
+    ),
 }
 
 

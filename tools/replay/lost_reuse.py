@@ -1,0 +1,163 @@
+"""`radixledger replay lost-reuse`: what misses cost, and the events that caused them.
+
+Not here: the reading itself (`radixledger.replay.reuse`); this module parses and prints.
+"""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.units import Rank
+from radixledger.replay.keeping import WHY
+from radixledger.replay.memory import PAGES_REMEMBERED
+from radixledger.replay.misses import KINDS, Miss
+from radixledger.replay.reuse import Reading, Reuse, Worst
+from radixledger.tools.console import (
+    count_of,
+    count_text,
+    examples,
+    json_flag,
+    print_json,
+    print_table,
+    remark,
+)
+from radixledger.tools.event_text import time_text
+from radixledger.tools.replay.arguments import run_argument, salvage_flag, watched
+
+
+@click.command(
+    epilog=examples(
+        "radixledger replay lost-reuse RUN",
+        "radixledger replay lost-reuse RUN --rank 1 --worst 20",
+        "radixledger replay lost-reuse RUN --each | sort -k6 | less -S",
+        "radixledger replay lost-reuse RUN --each --json | jq 'select(.kinds.lost > 0)'",
+    ),
+)
+@run_argument
+@click.option("--rank", type=int, help="Only this rank.")
+@click.option(
+    "--worst",
+    type=click.IntRange(min=0),
+    default=8,
+    show_default=True,
+    help="So many of the events that cost most.",
+)
+@click.option("--each", is_flag=True, help="Print every miss, one a line, and no totals.")
+@click.option(
+    "--remember",
+    type=click.IntRange(min=1),
+    default=PAGES_REMEMBERED,
+    show_default=True,
+    help="Pages that are gone and remembered; about 150 bytes each.",
+)
+@salvage_flag
+@json_flag
+def command(
+    run: Path, rank: int | None, worst: int, each: bool, remember: int, salvage: bool, as_json: bool
+) -> None:
+    """For each miss, name the event that destroyed the prefix or the window that it needed.
+
+    Every admitted request is judged by its own prompt: a token was lost if the same prompt would have hit it before some
+    event, and never again until it was admitted. Totals by cause, and the events that cost most.
+    """
+    accounts = []
+    for number in [Rank(rank)] if rank is not None else ranks_in(run):
+        reader = JournalReader(run, number, salvage=salvage)
+        with watched(run, number) as watch:
+            reading = Reading(reader, pages=remember, watch=watch)
+            for miss in reading:
+                if each:
+                    _print_miss(miss, as_json)
+        accounts.append(reading.account)
+        for notice in reader.notices:
+            remark(f"rank {number}: {notice}")
+        for text in _reservations(reading.account):
+            remark(f"rank {number}: {text}")
+    if each:
+        return
+    if as_json:
+        print_json([_as_json(account, worst) for account in accounts])
+        return
+    for place, account in enumerate(accounts):
+        if place:
+            click.echo()
+        _print_account(run, account, worst)
+
+
+def _as_json(account: Reuse, worst: int) -> dict[str, object]:
+    names = ("run", "rank", "route", "requests", "prompt_tokens", "kinds", "begins_at", "forgotten", "unnamed", "unlooked", "missing")  # fmt: skip
+    told: dict[str, object] = {name: getattr(account, name) for name in names}
+    told["by_stop"] = list(account.by_stop.values())
+    told["by_cause"] = account.causes()
+    told["worst"] = account.worst_events(worst)
+    return told
+
+
+def _print_miss(miss: Miss, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(miss))
+        return
+    head = f"{miss.seq:>9}  {time_text(miss.time_ns)}  step {miss.step:<6}  hit {miss.hit} of {miss.prompt}  {miss.stop:<11}"
+    told = [f"{kind} {miss.kinds[kind]}" for kind in KINDS[1:] if miss.kinds[kind]]
+    by = [f"[{each.start}, {each.stop}) by event {each.seq} {each.event} {each.cause}" for each in miss.lost]
+    prefix = f"rank {miss.rank}  "
+    click.echo("  ".join([prefix + head, miss.rid, ", ".join(told), *by]))
+
+
+def _print_account(run: Path, account: Reuse, worst: int) -> None:
+    many, prompt = count_of(account.requests, "request"), account.prompt_tokens
+    click.echo(f"rank {account.rank}, route {account.route}: {many}, {count_text(prompt)} prompt tokens\n")
+    if not account.requests:
+        return
+    rows = [
+        (kind, account.kinds[kind], f"{account.kinds[kind] / prompt:.1%}", WHY[kind])
+        for kind in KINDS
+        if account.kinds[kind] or kind in ("hit", "lost")
+    ]
+    print_table(("tokens that", "count", "share", "meaning"), rows)
+    causes = account.causes()
+    if not causes:
+        click.echo("\nnothing was lost: no event took what a later request asked for")
+        return
+    print_table(
+        ("cause", "took", "misses", "tokens", "share", "steps before"),
+        [
+            (each.cause, each.what, each.requests, each.tokens, f"{each.tokens / account.kinds['lost']:.1%}",
+             round(each.steps / max(1, each.losses)))
+            for each in causes
+        ],
+        title="\nlost, by cause",
+    )  # fmt: skip
+    if worst:
+        print_table(
+            ("event", "cause", "took", "tokens", "misses", "one of", "for"),
+            [_worst_row(each) for each in account.worst_events(worst)],
+            title="\nthe events that cost most",
+        )
+        first = account.worst_events(1)[0]
+        where = f"{shlex.quote(str(run))} {shlex.quote(first.rid)}"
+        click.echo(f"\nwhy that one missed: radixledger replay why-miss {where}")
+
+
+def _worst_row(each: Worst) -> tuple[object, ...]:
+    lost = each.lost
+    wanted = ", ".join(lost.wanted_by[:1]) + (" …" if lost.wanted_by_count > 1 else "")
+    return (
+        str(lost.seq), lost.cause, lost.what, each.tokens, each.requests, each.rid, wanted,
+    )  # fmt: skip
+
+
+def _reservations(account: Reuse) -> Iterator[str]:
+    """What the account cannot know."""
+    if account.begins_at:
+        yield f"read from the snapshot of event {account.begins_at} on: what was lost before is counted as never_cached"
+    if account.forgotten:
+        yield f"{count_text(account.forgotten)} pages that were gone longest were forgotten: raise --remember to know them"
+    if account.missing:
+        yield f"{count_text(account.missing)} events are missing: what they took is not named"
+    if account.unlooked:
+        yield f"{count_of(account.unlooked, 'admission')} had no match before"

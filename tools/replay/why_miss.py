@@ -1,0 +1,127 @@
+"""`radixledger replay why-miss`: one request, how far it hit and why no further.
+
+Not here: the reading (`radixledger.replay.reuse`) and its sentences (`radixledger.replay.keeping`).
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from textwrap import wrap
+
+import click
+
+from radixledger.journal.events import Config
+from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.units import Rank
+from radixledger.replay.keeping import WHY, keeping_text, stop_sentence, wanted_text
+from radixledger.replay.misses import Lost, Miss, Stretch
+from radixledger.replay.reuse import Reading
+from radixledger.tools.console import (
+    USAGE,
+    CommandFailure,
+    count_of,
+    count_text,
+    examples,
+    json_flag,
+    print_json,
+    remark,
+    stdout,
+)
+from radixledger.tools.event_text import time_text
+from radixledger.tools.replay.arguments import run_argument, salvage_flag, watched
+
+NOBODY = "nobody in particular"
+NAME_WIDTH = 12
+
+NAMES_KEPT = 10_000
+"""Request ids that a wrong one is compared with, the latest."""
+
+
+@click.command(
+    epilog=examples(
+        "radixledger replay why-miss RUN chat-17",
+        "radixledger replay why-miss RUN chat-17 --rank 1 --json",
+    ),
+)
+@run_argument
+@click.argument("rid")
+@click.option("--rank", type=int, help="Only this rank.")
+@salvage_flag
+@json_flag
+def command(run: Path, rid: str, rank: int | None, salvage: bool, as_json: bool) -> None:
+    """Tell why request RID missed: how far it hit, what was there, what took it, for whom, and how to keep it.
+
+    A request that was retracted and came back is told once for each admission.
+    """
+    found: list[tuple[Miss, Config]] = []
+    names: deque[str] = deque(maxlen=NAMES_KEPT)
+    for number in [Rank(rank)] if rank is not None else ranks_in(run):
+        reader = JournalReader(run, number, salvage=salvage)
+        config = reader.opened.config
+        with watched(run, number) as watch:
+            for miss in Reading(reader, watch=watch):
+                names.append(miss.rid)
+                if miss.rid == rid:
+                    found.append((miss, config))
+        for notice in reader.notices:
+            remark(f"rank {number}: {notice}")
+    if not found:
+        close = get_close_matches(rid, dict.fromkeys(names))
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise CommandFailure(f"no request {rid!r} was admitted behind a match{hint}", USAGE)
+    if as_json:
+        print_json([miss for miss, _ in found])
+        return
+    for place, (miss, config) in enumerate(found):
+        if place:
+            click.echo()
+        for line in _told(miss, config):
+            click.echo(line)
+
+
+def _told(miss: Miss, config: Config) -> Iterator[str]:
+    asked = f"event {miss.seq} ({time_text(miss.time_ns)}, step {miss.step})"
+    yield f"{miss.rid}: {count_text(miss.hit)} of {count_text(miss.prompt)} prompt tokens hit"
+    yield from _fact(
+        "request", f"{miss.request} on rank {miss.rank}{', ' + miss.ended if miss.ended else ''}"
+    )
+    yield from _fact("asked", f"for {count_text(miss.asked)} tokens, whole pages, in {asked}")
+    yield from _fact("stopped", f"{miss.stop}: {stop_sentence(miss)}")
+    spans: list[Lost | Stretch] = [*miss.lost, *miss.stretches]
+    for each in sorted(spans, key=lambda span: span.start):
+        yield ""
+        span = f"tokens {each.start} to {each.stop - 1} ({count_text(each.stop - each.start)})"
+        if isinstance(each, Lost):
+            yield f"{span}: lost"
+            yield from _of_loss(each, miss, config)
+        else:
+            yield f"{span}: {each.kind}, {WHY[each.kind]}"
+            if each.cached_seq:
+                yield from _fact("there", f"left by {each.cached_by or NOBODY} in event {each.cached_seq}")
+
+
+def _of_loss(lost: Lost, miss: Miss, config: Config) -> Iterator[str]:
+    yield from _fact("was there", f"since event {lost.cached_seq}, left by {lost.cached_by or NOBODY}")
+    place = f"event {lost.seq} ({time_text(lost.time_ns)}, step {lost.step})"
+    before = f"{count_of(miss.seq - lost.seq, 'event')}, {count_of(miss.step - lost.step, 'step')} before it was asked for"
+    yield from _fact(
+        "taken by", f"{place}: {lost.event} of node {lost.node}, {lost.cause}: the {lost.what}, {before}"
+    )
+    wanted = wanted_text(lost)
+    if wanted:
+        yield from _fact("room for", wanted)
+    if lost.copy:
+        yield from _fact("host copy", lost.copy)
+    yield from _fact("to keep it", keeping_text(lost, config))
+
+
+def _fact(name: str, text: str) -> list[str]:
+    """A name and what is said of it, in lines that fit the terminal."""
+    indent = " " * (NAME_WIDTH + 2)
+    return wrap(
+        f"{name:<{NAME_WIDTH}}{text}",
+        max(40, stdout().width - 1),
+        initial_indent="  ",
+        subsequent_indent=indent,
+    )
