@@ -79,9 +79,9 @@ def _keeping(lost: Lost, config: Config) -> str:
 
 
 def _room(pool: str, evicted: int, capacity: int, setting: str) -> str:
-    more = f"{evicted:,} more {pool} pages" if evicted != 1 else f"One more {pool} page"
+    more = f"About {evicted:,} more {pool} pages" if evicted != 1 else f"One more {pool} page"
     return (
-        f"{more} (there are {capacity:,}) would have been enough: so many were evicted from there to this request. "
+        f"{more} (there are {capacity:,}) would have kept it: so many were evicted from there to this request. "
         f"An estimate; radixledger whatif --set {setting}={capacity + evicted} tries it."
     )
 

@@ -206,6 +206,7 @@ class Memory:
     def _removed(self, state: State, event: Removed) -> None:
         loss = self._loss(event, event.node, len(event.full) >> 2, len(event.swa) >> 2)
         self._bury(state, event.node, loss)
+        self._chains.pop(event.node, None)
 
     def _bury(self, state: State, number: int, loss: Loss) -> None:
         """A stay is over; its pages are remembered by what they hold."""
@@ -217,7 +218,6 @@ class Memory:
         for chain in self._chained(state, node):
             before = gone.pop(chain, None)
             gone[chain] = alone if before is None else (*before, stay)[-kept:]
-        self._chains.pop(number, None)
         while len(gone) > self._pages:
             del gone[next(iter(gone))]
             self.forgotten += 1

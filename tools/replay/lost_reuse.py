@@ -26,7 +26,8 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.event_text import time_text
-from radixledger.tools.replay.arguments import run_argument, salvage_flag, watched
+from radixledger.tools.replay.arguments import salvage_flag, watched
+from radixledger.tools.run_argument import as_given, run_argument
 
 
 @click.command(
@@ -139,7 +140,7 @@ def _print_account(run: Path, account: Reuse, worst: int) -> None:
             title="\nthe events that cost most",
         )
         first = account.worst_events(1)[0]
-        where = f"{shlex.quote(str(run))} {shlex.quote(first.rid)}"
+        where = f"{shlex.quote(as_given(run))} {shlex.quote(first.rid)}"
         click.echo(f"\nwhy that one missed: radixledger replay why-miss {where}")
 
 

@@ -29,7 +29,8 @@ from radixledger.tools.console import (
     stdout,
 )
 from radixledger.tools.event_text import time_text
-from radixledger.tools.replay.arguments import run_argument, salvage_flag, watched
+from radixledger.tools.replay.arguments import salvage_flag, watched
+from radixledger.tools.run_argument import run_argument
 
 NOBODY = "nobody in particular"
 NAME_WIDTH = 12
@@ -96,7 +97,7 @@ def _told(miss: Miss, config: Config) -> Iterator[str]:
             yield f"{span}: lost"
             yield from _of_loss(each, miss, config)
         else:
-            yield f"{span}: {each.kind}, {WHY[each.kind]}"
+            yield from wrap(f"{span}: {each.kind}, {WHY[each.kind]}", _width(), subsequent_indent="  ")
             if each.cached_seq:
                 yield from _fact("there", f"left by {each.cached_by or NOBODY} in event {each.cached_seq}")
 
@@ -121,7 +122,11 @@ def _fact(name: str, text: str) -> list[str]:
     indent = " " * (NAME_WIDTH + 2)
     return wrap(
         f"{name:<{NAME_WIDTH}}{text}",
-        max(40, stdout().width - 1),
+        _width(),
         initial_indent="  ",
         subsequent_indent=indent,
     )
+
+
+def _width() -> int:
+    return max(40, stdout().width - 1)

@@ -1,0 +1,106 @@
+"""`radixledger replay lost-reuse` and `why-miss`: what they print, in words and as JSON, and how they leave."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from radixledger.journal.reader import JournalReader
+from radixledger.replay.misses import KINDS
+from radixledger.replay.reuse import Reading
+from radixledger.tools.cli import run as radixledger
+
+from ..replay.runs import RANK, written
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run under pressure, with hashed keys."""
+    place = tmp_path_factory.mktemp("reuse") / "run"
+    written(place, 300, redaction="hashed")
+    return place
+
+
+def told(capfd: Capture, *words: object, code: int = 0) -> tuple[str, str]:
+    """What a command prints on stdout and stderr, leaving with `code`."""
+    found = radixledger(["replay", *map(str, words)])
+    out, err = capfd.readouterr()
+    assert found == code, out + err
+    return out, err
+
+
+def test_the_account_adds_up_and_names_causes_and_events(run: Path, capfd: Capture) -> None:
+    """N14."""
+    reading = Reading(JournalReader(run, RANK))
+    misses = list(reading)
+    (account,) = json.loads(told(capfd, "lost-reuse", run, "--json")[0])
+    assert account["requests"] == len(misses)
+    assert sum(account["kinds"].values()) == account["prompt_tokens"]
+    assert sum(each["tokens"] for each in account["by_cause"]) == account["kinds"]["lost"] > 0
+    worst = account["worst"][0]
+    assert worst["tokens"] == max(each["tokens"] for each in account["worst"])
+    out, _ = told(capfd, "lost-reuse", run)
+    assert f"{account['by_cause'][0]['cause']}" in out
+    assert f"why that one missed: radixledger replay why-miss {run} {worst['rid']}" in out
+
+
+def test_every_miss_is_a_line_or_an_object(run: Path, capfd: Capture) -> None:
+    misses = list(Reading(JournalReader(run, RANK)))
+    lines = [json.loads(line) for line in told(capfd, "lost-reuse", run, "--each", "--json")[0].splitlines()]
+    assert [(each["rid"], each["kinds"]) for each in lines] == [(miss.rid, miss.kinds) for miss in misses]
+    assert all(list(each["kinds"]) == list(KINDS) for each in lines)
+    text = told(capfd, "lost-reuse", run, "--each")[0].splitlines()
+    assert len(text) == len(misses)
+    for line, miss in zip(text, misses, strict=True):
+        assert miss.rid in line.split()
+        assert all(f"by event {lost.seq} {lost.event} {lost.cause}" in line for lost in miss.lost)
+
+
+def test_what_was_forgotten_is_said(run: Path, capfd: Capture) -> None:
+    _, err = told(capfd, "lost-reuse", run, "--remember", 1)
+    assert "pages that were gone longest were forgotten" in err
+
+
+def test_one_request_is_told_span_by_span(run: Path, capfd: Capture) -> None:
+    """The event that took it, for whom, and how to keep it; the spans are the prompt."""
+    misses = [miss for miss in Reading(JournalReader(run, RANK)) if miss.lost]
+    miss = max(misses, key=lambda each: each.lost_tokens)
+    out, _ = told(capfd, "why-miss", run, miss.rid)
+    for lost in miss.lost:
+        assert f"tokens {lost.start} to {lost.stop - 1} ({lost.tokens}): lost" in out
+        assert f"taken by    event {lost.seq} " in out
+        assert f"{lost.event} of node {lost.node}, {lost.cause}" in out
+    assert "to keep it" in out
+    (found,) = json.loads(told(capfd, "why-miss", run, miss.rid, "--json")[0])
+    assert [each["seq"] for each in found["lost"]] == [lost.seq for lost in miss.lost]
+    spans = sorted((each["start"], each["stop"]) for each in [*found["lost"], *found["stretches"]])
+    assert spans[0][0] == miss.hit
+    assert spans[-1][1] == miss.prompt
+    assert all(one[1] == two[0] for one, two in pairwise(spans))
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_narrow_terminal_cuts_nothing_off(
+    run: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    miss = next(miss for miss in Reading(JournalReader(run, RANK)) if miss.lost)
+    wide, _ = told(capfd, "why-miss", run, miss.rid)
+    monkeypatch.setenv("COLUMNS", str(width))
+    narrow, _ = told(capfd, "why-miss", run, miss.rid)
+    assert max(map(len, narrow.splitlines())) <= width
+    assert narrow.split() == wide.split()
+
+
+def test_a_request_that_is_not_there_is_a_usage_error_with_a_hint(run: Path, capfd: Capture) -> None:
+    some = next(iter(Reading(JournalReader(run, RANK)))).rid
+    _, err = told(capfd, "why-miss", run, some + "x", code=2)
+    assert "did you mean" in err
+    assert some in err
+    assert "did you mean" not in told(capfd, "why-miss", run, "???", code=2)[1]
+
+
+def test_a_run_that_cannot_be_read_leaves_with_3(tmp_path: Path, capfd: Capture) -> None:
+    assert "Traceback" not in told(capfd, "lost-reuse", tmp_path / "nowhere", code=3)[1]
