@@ -11,7 +11,7 @@ from radixledger.journal.events import AnyEvent, Config, Opened
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.replay.fold import moments
 from radixledger.replay.judge import Judge
-from radixledger.replay.memory import Memory
+from radixledger.replay.memory import PAGES_REMEMBERED, STAYS_REMEMBERED, Memory
 from radixledger.replay.misses import Miss
 
 from ..cache.driven import FrameList
@@ -60,15 +60,16 @@ class Letters:
         """The number of the latest event of a kind."""
         return max(seq for seq, event in enumerate(self.journal.events, 1) if type(event) is kind)
 
-    def misses(self, **memory: int) -> dict[str, Miss]:
+    def misses(self, *, pages: int = PAGES_REMEMBERED) -> dict[str, Miss]:
         """Every miss by its request id."""
-        return {miss.rid: miss for miss in judged(self.journal, **memory)}
+        return {miss.rid: miss for miss in judged(self.journal, pages=pages)}
 
 
-def judged(journal: FrameList, **memory: int) -> list[Miss]:
+def judged(journal: FrameList, *, pages: int = PAGES_REMEMBERED, stays: int = STAYS_REMEMBERED) -> list[Miss]:
     """The misses of a journal in memory, in the order in which they are judged."""
-    remembered = Memory(**memory)
-    judge, found, state = Judge(remembered, 0), [], None
+    remembered = Memory(pages=pages, stays=stays)
+    judge, state = Judge(remembered, 0), None
+    found: list[Miss] = []
     for moment in moments(journal.frames):
         remembered.see(*moment)
         found += judge.take(*moment)

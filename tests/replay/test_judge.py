@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from radixledger.cache.rank import RankCache
 from radixledger.journal.events import Evicted, Extended, Flushed, Healed, Opened, Removed, Tombstoned
-from radixledger.journal.units import Seq
+from radixledger.journal.units import NodeId, Seq
 from radixledger.replay.misses import KINDS
 
 from ..cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
@@ -168,7 +168,7 @@ def test_a_flush_and_a_restart_are_causes_too() -> None:
 def test_what_went_to_the_host_was_lost_on_the_device() -> None:
     server = Letters(route="radix", host_pages=10, host_threshold=1)
     server.serve("first", "abcd")
-    for copy in server.rank.write_through(max(server.rank.state.nodes)):
+    for copy in server.rank.write_through(NodeId(max(server.rank.state.nodes))):
         server.rank.gathered(copy.transfer)
         server.rank.end_backup(copy.transfer, True)
     server.rank.evict(4, 0)

@@ -17,9 +17,9 @@ from ..cache.driven import FULL_SHAPES, SHAPES, opened
 from .runs import RANK, Clock, written
 
 
-def read(run: Path, **how: int) -> tuple[list[Miss], Reuse]:
+def read(run: Path) -> tuple[list[Miss], Reuse]:
     """All misses of a run, and its account."""
-    reading = Reading(JournalReader(run, RANK), **how)
+    reading = Reading(JournalReader(run, RANK))
     return list(reading), reading.account
 
 
