@@ -13,38 +13,29 @@ from radixledger.cache.state import Node, State
 from radixledger.journal.causes import Operation
 from radixledger.journal.events import (
     Adopted,
-    Allocated,
     AnyEvent,
-    Bound,
     Demoted,
-    Evicted,
-    Extended,
-    Gap,
     Healed,
     HostDropped,
-    LoadBegun,
     LoadEnded,
     Opened,
     Removed,
     Split,
     StateDonated,
     StateFreed,
-    StateTaken,
     Tombstoned,
     Transferred,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import ids_of
-from radixledger.journal.units import ROOT, UNBOUND
-from radixledger.replay.stays import Loss, Mark, Needs, Piece, Pressure, Stay
+from radixledger.journal.units import ROOT
+from radixledger.replay.room import Room
+from radixledger.replay.stays import Loss, Mark, Needs, Piece, Stay
 
 PAGES_REMEMBERED = 1_000_000
 """Pages that left the tree and are remembered; about 150 bytes each."""
 
 STAYS_REMEMBERED = 4
 """Stays of one page, and marks of one stay; older ones are forgotten."""
-
-TAKERS_TOLD = 8
 
 
 class Memory:
@@ -67,8 +58,7 @@ class Memory:
         self.begins_at = base.seq if base is not None else 0
         self._frame: Frame
         self._seq = self.begins_at
-        self._pressure = Pressure()
-        self._untaken: Pressure | None = None
+        self._room = Room()
         self._look: dict[type, Callable[[State, Any], None]] = {
             Transferred: self._transferred,
             Split: self._split,
@@ -82,13 +72,6 @@ class Memory:
             StateDonated: self._state_donated,
             StateFreed: self._state_freed,
             Opened: self._reopened,
-            Gap: self._missing,
-            Evicted: self._evicted,
-            Allocated: self._took,
-            StateTaken: self._took,
-            Bound: self._took,
-            Extended: self._grew,
-            LoadBegun: self._load_begun,
         }
         if base is not None:
             self._begin_with(base)
@@ -99,6 +82,7 @@ class Memory:
         if look is not None:
             self._frame, self._seq = frame, seq
             look(state, event)
+        self._room.look(state, seq, event)
 
     def pieces(self, state: State, node: Node, first: int, stop: int) -> list[Piece]:
         """The past of pages [first, stop) of the path to `node`."""
@@ -187,7 +171,7 @@ class Memory:
         evicts = cause >> 5 in (Operation.EVICT, Operation.EVICT_HOST)
         loss = Loss(
             self._seq, frame.time_ns, frame.step, type(event).__name__, cause, node, self.evicted,
-            self._pressure if evicts else None,
+            self._room.pressure if evicts else None,
         )  # fmt: skip
         if evicts:
             self.evicted = (self.evicted[0] + full, self.evicted[1] + swa)
@@ -254,40 +238,6 @@ class Memory:
             self._bury(state, number, loss)
         self.stays.clear()
         self._chains.clear()
-
-    def _missing(self, _: State, event: Gap) -> None:
-        """Who asked for room, and who took it, may stand among the events that are missing."""
-        self._pressure, self._untaken = Pressure(), None
-
-    # -- who wanted the room ---------------------------------------------------------------------------------
-
-    def _evicted(self, _: State, event: Evicted) -> None:
-        pressure, self._pressure = self._pressure, Pressure()
-        pressure.seq = self._seq
-        pressure.asked = (event.asked_full, event.asked_swa, event.asked_recurrent)
-        pressure.gained = (event.gained_full, event.gained_swa, event.gained_recurrent)
-        self._untaken = pressure
-
-    def _took(self, state: State, event: Allocated | StateTaken | Bound) -> None:
-        if event.request != UNBOUND:
-            self._took_by(state, [event.request])
-
-    def _grew(self, state: State, event: Extended) -> None:
-        if event.takers and len(event.takers) % 8 == 0:
-            self._took_by(state, ids_of(event.takers).tolist())
-
-    def _load_begun(self, _: State, event: LoadBegun) -> None:
-        self._told([f"load {event.transfer}"], 1)
-
-    def _took_by(self, state: State, requests: list[int]) -> None:
-        live = state.requests
-        names = [live[each].rid if each in live else f"request {each}" for each in requests[:TAKERS_TOLD]]
-        self._told(names, len(requests))
-
-    def _told(self, names: list[str], count: int) -> None:
-        pressure, self._untaken = self._untaken, None
-        if pressure is not None:
-            pressure.takers, pressure.taker_count, pressure.took_seq = names, count, self._seq
 
 
 def needs_of(state: State) -> Needs:
