@@ -1,4 +1,4 @@
-"""Lost reuse of a journal: every miss with the event that destroyed what it needed, and the totals by cause (N14, J23).
+"""Lost reuse of a journal: every miss with the event that destroyed what it needed, and the totals by cause (N14).
 
 One pass, and memory that does not grow with the journal: misses are handed out one by one (`Reading`) or added up
 (`Reuse`). Terms are those of SQL: causes as `evictions_by_cause` has them, stops and `lost_to_window` as
