@@ -94,6 +94,26 @@ def mappings(event: AnyEvent) -> list[Mapping]:
     return [] if read is None else [change for change in read(event) if change.full]
 
 
+def whole_moves(event: AnyEvent) -> list[Move]:
+    """As `moves`, of an event that anybody may have written: without those whose column is no column of page ids."""
+    try:
+        return [move for move in moves(event) if len(move.pages) % 4 == 0]
+    except ValueError:
+        return []
+
+
+def whole_mappings(event: AnyEvent) -> list[Mapping]:
+    """As `mappings`, of an event that anybody may have written: without those whose columns are not pairs of page ids."""
+    try:
+        return [
+            each
+            for each in mappings(event)
+            if len(each.full) % 4 == 0 and len(each.swa) in (0, len(each.full))
+        ]
+    except ValueError:
+        return []
+
+
 def _both(full: Pages, swa: Pages, giver: int, taker: int) -> list[Move]:
     return [Move(Pool.FULL, full, giver, taker), Move(Pool.SWA, swa, giver, taker)]
 

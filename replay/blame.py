@@ -28,7 +28,7 @@ from radixledger.journal.events import (
     Violated,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import Move, mappings, moves, pages_of
+from radixledger.journal.moves import Move, pages_of, whole_mappings, whole_moves
 from radixledger.journal.units import Pages
 
 UNKNOWN = -1
@@ -81,7 +81,7 @@ def story(frames: Iterable[Frame], pool: Pool, page: int, base: State | None = N
 
 def _may_name(event: AnyEvent, columns: list[Callable[[Any], bytes]], needle: bytes, held: _Holding) -> bool:
     """Whether an event can concern the page or its partner: a look for four bytes, cheap and sometimes wrongly yes."""
-    partner = held.partner.to_bytes(4, "little") if held.partner else needle
+    partner = held.partner.to_bytes(4, "little", signed=True) if held.partner else needle
     for column in columns:
         pages = column(event)
         if needle in pages or partner in pages:
@@ -142,7 +142,7 @@ def _given(
             yield held.owner, FREE, ""
         return
     owner, since = held.owner, held.since
-    for move in moves(event):
+    for move in whole_moves(event):
         for _ in range(_times(move, pool, page)):
             wrong = ""
             if owner not in (move.giver, UNKNOWN):
@@ -159,7 +159,7 @@ def _partner(partner: int, event: AnyEvent, pool: Pool, page: int) -> int:
     """What the page is mapped to, or from, behind the event."""
     if isinstance(event, Opened) or pool not in (Pool.FULL, Pool.SWA):
         return 0
-    for change in mappings(event):
+    for change in whole_mappings(event):
         full, swa = pages_of(change.full).tolist(), pages_of(change.swa).tolist()
         mine, theirs = (full, swa) if pool is Pool.FULL else (swa, full)
         if page in mine:

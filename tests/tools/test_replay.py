@@ -14,6 +14,7 @@ from radixledger.journal.units import NO_PAGES, RequestId
 from radixledger.journal.writer import JournalWriter
 from radixledger.replay.seek import state_at
 from radixledger.tools.cli import run as radixledger
+from radixledger.tools.drill import plant_double_free
 
 from ..cache.driven import Driven, opened
 from ..replay.runs import RANK, Clock, written
@@ -199,11 +200,52 @@ def test_a_page_that_nobody_ever_had_has_no_story(tmp_path: Path, capfd: Capture
     assert out == "nothing ever happened to SWA page 40\n"
 
 
+def test_the_story_of_a_node_is_told(run: Path, capfd: Capture) -> None:
+    out = told(capfd, "blame", run, "--node", 1)
+    assert "node 1" in out
+    assert "new" in out
+    steps = json.loads(told(capfd, "blame", run, "--node", 1, "--last", 1, "--json"))
+    assert [step["seq"] for step in steps] == [steps[0]["seq"]]
+    assert f"{steps[0]['seq']} " in out.splitlines()[-1]
+    assert told(capfd, "blame", run, "--node", 1 << 40) == f"nothing ever happened to node {1 << 40}\n"
+
+
+def test_the_story_of_a_request_is_told_by_its_name_or_number(run: Path, capfd: Capture) -> None:
+    """Steps in which it only grew stand together in the table, and each for itself in JSON."""
+    requests = json.loads(told(capfd, "state", run, "--json"))["requests"]
+    rid, number = requests[0]["rid"], requests[0]["request"]
+    steps = json.loads(told(capfd, "blame", run, "--request", number, "--json"))
+    assert json.loads(told(capfd, "blame", run, "--request", rid, "--json")) == steps
+    assert {step["rid"] for step in steps} == {rid}
+    lines = told(capfd, "blame", run, "--request", rid).splitlines()
+    assert lines[0] == f"request {rid}"
+    assert len(lines) <= len(steps) + 3
+    assert "Admitted" in lines[3] + lines[4]
+
+
+def test_a_wrong_step_of_a_request_leaves_with_1(tmp_path: Path, capfd: Capture) -> None:
+    """B01: its second free of a page stands in its story, with the law that it broke."""
+    written(tmp_path / "long", 300)
+    planted = plant_double_free(tmp_path / "long", tmp_path / "incident", RANK)
+    request = planted.again.request
+    steps = json.loads(told(capfd, "blame", tmp_path / "incident", "--request", request, "--json", code=1))
+    wrong = [step for step in steps if step["wrong"]]
+    assert [step["seq"] for step in wrong] == [planted.second]
+    assert wrong[0]["gave"] == {"FULL": [planted.page]}
+    assert f"FULL page {planted.page}: expected request({request}), found free" in wrong[0]["wrong"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--pool", "full"], "give either --page or --slot"),
-        (["--pool", "full", "--page", "1", "--slot", "4"], "give either --page or --slot"),
+        (["--pool", "full"], "give one of --page, --slot, --node and --request"),
+        (
+            ["--pool", "full", "--page", "1", "--slot", "4"],
+            "give one of --page, --slot, --node and --request",
+        ),
+        (["--node", "1", "--request", "trace-1"], "give one of --page, --slot, --node and --request"),
+        (["--node", "1", "--pool", "full"], "--pool says where a --page or a --slot is"),
+        (["--node", "0"], "0 is not in the range"),
         (["--pool", "full", "--page", "61"], "pages 1 to 60 of 4 slots, not page 61"),
         (["--pool", "swa", "--slot", "3"], "page 0 is the padding sink"),
         (["--pool", "swa", "--page", "-1"], "pages 1 to 40"),

@@ -1,16 +1,21 @@
-"""`radixledger replay blame`: every life that a page had, from who took it to who gave it up.
+"""`radixledger replay blame`: the story of a page or slot, of a node of the tree, or of a request.
 
-Not here: the story itself (`radixledger.replay.blame`); this module parses and prints.
+Not here: the stories themselves (`replay.blame`, `replay.node_story`, `replay.request_story`); this module parses and prints.
 """
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
+from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
+from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.blame import story
+from radixledger.replay.node_story import node_story
+from radixledger.replay.request_story import request_story
 from radixledger.replay.seek import beginning_of
 from radixledger.tools.console import (
     FINDINGS,
@@ -23,7 +28,7 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.replay.arguments import rank_option, salvage_flag, the_rank, watched
-from radixledger.tools.replay.life_table import print_story, step_json
+from radixledger.tools.replay.life_table import AnyStep, print_story, step_json
 from radixledger.tools.run_argument import run_of_one_rank_argument
 
 CAPACITIES = {"full": "full_pages", "swa": "swa_pages", "recurrent": "recurrent_slots", "host": "host_pages"}
@@ -35,6 +40,8 @@ CAPACITIES = {"full": "full_pages", "swa": "swa_pages", "recurrent": "recurrent_
         "radixledger replay blame RUN --rank 0 --pool full --page 17",
         "radixledger replay blame RUN --rank 0 --pool swa --slot 2176 --json",
         "radixledger replay blame RUN --rank 0 --pool recurrent --slot 3",
+        "radixledger replay blame RUN --rank 0 --node 12 --last 20",
+        "radixledger replay blame RUN --rank 0 --request trace-3",
     ),
 )
 @run_of_one_rank_argument
@@ -42,44 +49,64 @@ CAPACITIES = {"full": "full_pages", "swa": "swa_pages", "recurrent": "recurrent_
 @click.option(
     "--pool",
     type=click.Choice([*CAPACITIES]),
-    required=True,
-    help="The pool that the page is in; recurrent: the slots of states.",
+    help="The pool that the page or slot is in; recurrent: the slots of states.",
 )
-@click.option("--page", type=int, help="The page, or the slot of a state.")
-@click.option("--slot", type=int, help="A slot: the page that holds it; of a state itself.")
+@click.option("--page", type=int, help="A page of --pool, or the slot of a state.")
+@click.option("--slot", type=int, help="A slot of --pool: the page that holds it; of a state itself.")
+@click.option("--node", type=click.IntRange(min=1), help="A node of the radix tree.")
+@click.option("--request", metavar="ID", help="A request: its request id, or its number.")
 @click.option("--last", type=click.IntRange(min=1), help="Only so many steps, the latest.")
 @salvage_flag
 @json_flag
 def command(
-    run: Path, rank: int | None, pool: str, page: int | None, slot: int | None, last: int | None, salvage: bool,
-    as_json: bool,
+    run: Path, rank: int | None, pool: str | None, page: int | None, slot: int | None, node: int | None,
+    request: str | None, last: int | None, salvage: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Tell every life that a page had: who held it, who gave it up, why, and in which event.
+    """Tell the story of a page, a node or a request: who held what, who gave it up, why, and in which event.
 
-    Exit code 1 where somebody gave up what the events before say it did not have.
+    Exit code 1 where a step of it contradicts the events before, or breaks a law.
     """
+    if [page, slot, node, request].count(None) != 3:
+        raise CommandFailure("give one of --page, --slot, --node and --request", USAGE)
+    if (pool is None) != (node is not None or request is not None):
+        raise CommandFailure("--pool says where a --page or a --slot is, and goes with nothing else", USAGE)
     reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
-    number = _page_of(reader, pool, page, slot)
+    number = _page_of(reader, pool, page, slot) if pool is not None else 0
     begin = beginning_of(reader)
     with watched(run, reader.rank) as watch:
-        told = story(watch(reader.frames(begin.next_seq)), Pool[pool.upper()], number, begin.state)
-        steps = list(deque(told, last))
+        frames = watch(reader.frames(begin.next_seq))
+        steps: list[AnyStep] = list(deque(_story(frames, begin.state, pool, number, node, request), last))
+    what = f"{pool.upper()} page {number}" if pool else f"node {node}" if node else f"request {request}"
     if as_json:
         print_json([step_json(step) for step in steps])
     elif not steps:
-        click.echo(f"nothing ever happened to {pool.upper()} page {number}")
+        click.echo(f"nothing ever happened to {what}")
     else:
-        print_story(steps, f"{pool.upper()} page {number}")
+        print_story(steps, what)
     for notice in reader.notices:
         remark(notice)
     if any(step.wrong for step in steps):
         exit_with(FINDINGS)
 
 
+def _story(
+    frames: Iterable[Frame],
+    base: State | None,
+    pool: str | None,
+    number: int,
+    node: int | None,
+    request: str | None,
+) -> Iterator[AnyStep]:
+    if pool is not None:
+        yield from story(frames, Pool[pool.upper()], number, base)
+    elif node is not None:
+        yield from node_story(frames, node, base)
+    else:
+        yield from request_story(frames, request or "", base)
+
+
 def _page_of(reader: JournalReader, pool: str, page: int | None, slot: int | None) -> int:
     config = reader.opened.config
-    if (page is None) == (slot is None):
-        raise CommandFailure("give either --page or --slot", USAGE)
     pages: int = getattr(config, CAPACITIES[pool])
     if not pages:
         raise CommandFailure(f"this run has no {pool.upper()} pool", USAGE)

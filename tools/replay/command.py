@@ -22,7 +22,7 @@ COMMANDS: dict[str, Subcommand] = {
     "blame": Subcommand(
         "radixledger.tools.replay.blame",
         "command",
-        "Tell every life that a page had: who held it, who gave it up, why, and in which event.",
+        "Tell the story of a page, a node or a request: who held what, who gave it up, why, and in which event.",
     ),
     "lost-reuse": Subcommand(
         "radixledger.tools.replay.lost_reuse",

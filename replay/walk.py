@@ -1,0 +1,76 @@
+"""Fold a journal event by event, and look at the state behind each, with what the event broke on its own account.
+
+For questions that are put to every event; whoever wants one state asks `seek`. Rule: behind a gap nothing can be
+judged, so nothing is told, until a recorded digest agrees or a new epoch begins.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from radixledger.cache.digest import digest
+from radixledger.cache.evolve import evolve
+from radixledger.cache.laws_of_events import EventLaws
+from radixledger.cache.state import Finding, State
+from radixledger.journal.events import AnyEvent, Closed, Digested, Gap, Opened
+from radixledger.journal.frame import Frame
+from radixledger.journal.units import Seq
+from radixledger.replay.fold import check_opened, enter, opened_state
+
+
+class Walked(NamedTuple):
+    """An event and the state right behind it, which changes with the next one; `broken` is what the event broke.
+
+    What only the end of a command shows is told with its last event.
+    """
+
+    frame: Frame
+    seq: Seq
+    event: AnyEvent
+    state: State
+    broken: list[Finding]
+
+    @property
+    def ends_command(self) -> bool:
+        """Whether laws of the whole state have to hold here."""
+        return self.seq == self.frame.seq_first + len(self.frame.events) - 1
+
+
+def walk(frames: Iterable[Frame], state: State | None = None) -> Iterator[Walked]:
+    """Every event of `frames`, folded onto `state`, which is changed; raises Unfoldable and whatever reading raises."""
+    laws, judged = EventLaws(), True
+    for frame in frames:
+        events, first = frame.events, 0
+        if state is None:
+            state, first = opened_state(events[0], frame.seq_first), 1
+            yield Walked(frame, state.seq, events[0], state, [])
+        else:
+            enter(state, frame)
+        for at in range(first, len(events)):
+            event = events[at]
+            judged = _judged(state, event, judged)
+            found = [*laws.broken_by(state, events, at)]
+            evolve(state, event)
+            found += state.findings
+            state.findings.clear()
+            if at == len(events) - 1:
+                found += laws.at_the_end(state, events)
+            yield Walked(frame, state.seq, event, state, found if judged else [])
+
+
+def _judged(state: State, event: AnyEvent, judged: bool) -> bool:
+    """Whether the state before an event is known to be the writer's."""
+    match event:
+        case Opened():
+            check_opened(event, state.seq + 1)
+            return True
+        case Gap():
+            return False
+        case Digested() | Closed():
+            return judged or digest(state) == event.digest
+        case _:
+            return judged
+
+
+def told_wrong(broken: Iterable[Finding]) -> str:
+    """What an event broke, in a line; empty for nothing."""
+    return "; ".join(f"{each.law}: {each.detail}" for each in broken)[:400]
