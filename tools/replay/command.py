@@ -32,7 +32,7 @@ COMMANDS: dict[str, Subcommand] = {
     "why-miss": Subcommand(
         "radixledger.tools.replay.why_miss",
         "command",
-        "Tell why one request missed: how far it hit, what was there, what took it, and for whom.",
+        "Tell why request RID missed: how far it hit, what was there, what took it, for whom, and how to keep it.",
     ),
 }
 
