@@ -12,6 +12,9 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from radixledger.cache.arguments import TEXT_BYTES_MAX
+from radixledger.cache.keys import namespace
+
 FinishReason = Literal["stop", "length", "abort", "refused"]
 """`stop`: an end token; `length`: max_new_tokens; `abort`: on request; `refused`: never served."""
 
@@ -109,6 +112,8 @@ def refused(request: Request | BadLine, error: str, *, dp_rank: int | None = Non
 
 
 _decoder = msgspec.json.Decoder(Request)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What a line that is no JSON, no text or nested beyond all bounds raises."""
 _PLACE = re.compile(r" - at `\$\.?(.*)`$")
 _NAMED = re.compile(r"field `([^`]*)`")
 
@@ -123,7 +128,7 @@ def _read(number: int, line: bytes, bounds: Bounds) -> Request | BadLine:
     except msgspec.ValidationError as error:
         field, reason = _placed(str(error))
         return BadLine(number, field, reason, rid=_rid_of(line))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         return BadLine(number, "", f"not a JSON object: {error}")
     wrong = _out_of_bounds(request, bounds)
     return request if wrong is None else BadLine(number, *wrong, rid=request.rid)
@@ -138,6 +143,8 @@ def _out_of_bounds(request: Request, bounds: Bounds) -> tuple[str, str] | None:
             f"input_ids[{place}]",
             f"{found} is no token id; the vocabulary is 0 to {bounds.vocab_size - 1}",
         )
+    if len(apart := namespace(extra_key=request.extra_key)) > TEXT_BYTES_MAX:
+        return "extra_key", f"it makes a namespace of {len(apart)} bytes; {TEXT_BYTES_MAX} is the most"
     if request.dp_rank is not None and request.dp_rank >= bounds.ranks:
         return "dp_rank", f"{request.dp_rank} is no rank of this server; it has 0 to {bounds.ranks - 1}"
     if request.abort_at_ms is not None and request.abort_at_ms < request.arrival_ms:
@@ -157,5 +164,5 @@ def _rid_of(line: bytes) -> str | None:
     """The id of a line that is otherwise wrong, so that its result can be told apart."""
     try:
         return msgspec.json.decode(line, type=_Named).rid
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return None
