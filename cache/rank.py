@@ -52,8 +52,10 @@ class RankCache(HostCommands):
 
     def peek(self, key: bytes, namespace: bytes = b"", *, full_only: bool = False) -> Hit:
         """What a match would give; nothing is split, no recency moves (A19)."""
-        found = self.route.tree.look(self.state, key_given(self.state, key), namespace, full_only=full_only)
-        return hit_of(found, found.node, self.state.page_size)
+        key, namespace = key_given(self.state, key), name_space(namespace)
+        with self._entry:
+            found = self.route.tree.look(self.state, key, namespace, full_only=full_only)
+            return hit_of(found, found.node, self.state.page_size)
 
     def key_of(self, tokens: Tokens) -> bytes:
         """The key of a token sequence, as this rank's tree knows it; the one way to make keys (B65)."""
@@ -61,7 +63,9 @@ class RankCache(HostCommands):
 
     def translate(self, full: Pages, *, require_mapped: bool = True) -> Pages:
         """The SWA pages of FULL pages (R34-R37)."""
-        return decide_pages.translate(self.state, full, require_mapped=require_mapped)
+        full = packed(full, "full")
+        with self._entry:
+            return decide_pages.translate(self.state, full, require_mapped=require_mapped)
 
     # -- the tree --------------------------------------------------------------------------------------------
 
@@ -226,9 +230,11 @@ class RankCache(HostCommands):
         """A device step is about to be dispatched; the journal is made safe first."""
         step, requests = number(step, "step"), request_numbers(requests)
         starts, stops = token_counts(starts, "starts"), token_counts(stops, "stops")
-        self._run(decide_growth.step_began(self.state, step, requests, starts, stops))
-        if self.journal is not None:
-            self.journal.end_step(step)
+        with self._turn():
+            self._decided(decide_growth.step_began(self.state, step, requests, starts, stops))
+            if self.journal is not None:
+                with self._safe():
+                    self.journal.end_step(step)
 
     def step_ended(self, step: int) -> None:
         """The step's results are here."""

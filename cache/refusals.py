@@ -11,6 +11,8 @@ Refusal                    what every one of them is: reason, detail, and the pa
 +-- Busy                   live requests, locks or an open group stand in the way
 
 RankPoisoned               a decision failed half-way: the state can no longer be trusted, the rank stops
++-- RankClosed             the rank was closed: its journal has its end
+Reentered                  a command was called from within another one of the same rank; nothing changed
 """
 
 from radixledger.journal.accounts import Pool, describe
@@ -220,6 +222,17 @@ class Busy(Refusal):
 
 class RankPoisoned(Exception):
     """A decision or a write failed after it had begun; every later command is refused with this cause."""
+
+
+class RankClosed(RankPoisoned):
+    """The rank was closed, and takes no more commands; what it knows can still be read."""
+
+
+class Reentered(RuntimeError):
+    """A rank was called from within one of its own commands: by its journal, its watch, or a signal's handler.
+
+    The call changed nothing and nothing was written of it; the command goes on if the caller handles this.
+    """
 
 
 class LawBroken(Exception):

@@ -4,11 +4,14 @@ It is the only place where a decision meets the journal: each event is appended 
 asked for the next, and what one command decided is one unit in the journal. Which commands there are stands in `rank`.
 Rules: a refused command leaves the state as it was, but for the number of the one `Refused` that tells of it; a
 decision that fails after its first event, or a failed append or write, poisons the rank, and every later command is
-refused with the cause. No clock is read here: the journal is given one.
+refused with the cause; whatever reads the whole state or writes takes its turn, and nothing comes in between, neither
+another thread nor a call from within. No clock is read here: the journal is given one.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import RLock
-from typing import Protocol, runtime_checkable
+from typing import NoReturn, Protocol, runtime_checkable
 
 from msgspec.structs import replace
 
@@ -19,12 +22,12 @@ from radixledger.cache.decide_pages import Decision, T
 from radixledger.cache.digest import digest
 from radixledger.cache.evolve import EVOLVE, begin
 from radixledger.cache.image import image
-from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal, asked
+from radixledger.cache.refusals import LawBroken, RankClosed, RankPoisoned, Reentered, Refusal, asked
 from radixledger.cache.routes import route_of
 from radixledger.cache.state import Finding, State
 from radixledger.cache.taken_ledger import take_ledger
 from radixledger.cache.watch import Watched, watch
-from radixledger.journal.errors import SnapshotFailed, WriterError
+from radixledger.journal.errors import JournalPoisoned, SnapshotFailed, WriterError
 from radixledger.journal.events import AnyEvent, Closed, Digested, LedgerTaken, Opened, Snapshotted
 from radixledger.journal.redact import Redactor
 from radixledger.journal.units import FIRST, Seq
@@ -87,6 +90,8 @@ class Shell:
         self._append = journal.append if journal is not None else None
         self._poison: Exception | None = None
         self._entry = RLock()
+        self._inside = False  # a command is under way, in whichever thread has `_entry`
+        self._closed = False
         self._digest_every = digest_every
         self._digest_due = seq + digest_every
         self._snapshot_every = snapshot_every
@@ -98,15 +103,19 @@ class Shell:
 
     def digest(self) -> bytes:
         """The digest of the state as it is."""
-        return digest(self.state)
+        with self._entry:
+            return digest(self.state)
 
     def ledger(self, phase: str = "") -> LedgerTaken:
         """The rank's accounts as the gates read them; nothing is written (R157)."""
-        return take_ledger(self.state, phase)
+        with self._entry:
+            return take_ledger(self.state, text(phase, "phase"))
 
     def record_ledger(self, phase: str) -> LedgerTaken:
         """Take the ledger and write it down, with the digest."""
-        return self._run(_recorded(replace(self.ledger(text(phase, "phase")), digest=self.digest())))
+        with self._turn():
+            taken = replace(take_ledger(self.state, text(phase, "phase")), digest=digest(self.state))
+            return self._decided(_recorded(taken))
 
     def snapshot(self) -> Seq:
         """Put the whole state down beside the journal, for replay to begin at (J12); the event it is the state of.
@@ -114,57 +123,91 @@ class Shell:
         The journal is made safe, then the file, then `Snapshotted` tells of it. Raises WriterError where there is
         no journal, and SnapshotFailed where the disk has no room for it: the rank goes on.
         """
-        if self._poison is not None:
-            raise RankPoisoned(f"rank {self.state.opened.rank} stopped: {self._poison}") from self._poison
-        if not isinstance(self.journal, SnapshotJournal):
-            raise WriterError("a rank without a journal on disk has no place for snapshots")
-        seq, now = self.state.seq, self.digest()
-        self.journal.write_snapshot(image(self.state, self.journal.redactor), now)
-        self._run(_recorded(Snapshotted(now)))
-        return seq
+        with self._turn():
+            return self._put_down()
 
     def close(self, reason: str = "") -> None:
-        """Write the clean end and let the journal go; a poisoned rank only lets go."""
+        """Write the clean end and let the journal go; a poisoned rank only lets go. Closed twice is closed once.
+
+        What is read stays; every later command raises RankClosed.
+        """
         text(reason, "reason")
-        if self._poison is None:
-            self._run(_recorded(Closed(self.digest(), reason)))
-        if self.journal is not None:
-            self.journal.close()
+        with self._entry:
+            if self._inside:
+                self._turn_away()
+            if self._closed:
+                return
+            try:
+                if self._poison is None:
+                    with self._turn():
+                        self._decided(_recorded(Closed(digest(self.state), reason)))
+            finally:
+                self._closed = True
+                self._poison = self._poison or RankClosed(f"rank {self.state.opened.rank} is closed")
+                if self.journal is not None:
+                    self.journal.close()
 
     # -- the one way in --------------------------------------------------------------------------------------
 
     def _run(self, decision: Decision[T]) -> T:
         """Drive a decider to its end; see the rules above. A second thread waits for the first one's command (B137)."""
         with self._entry:
-            if self._poison is not None:
-                raise RankPoisoned(f"rank {self.state.opened.rank} stopped: {self._poison}") from self._poison
-            if self._watch is not None:
-                decision = self._watch(self.state, decision)
-            state, append, advance = self.state, self._append, decision.__next__
-            begun = state.seq
+            if self._poison is not None or self._inside:
+                self._turn_away()
+            self._inside = True
             try:
-                while True:
-                    event = advance()
-                    if append is not None:
-                        append(event)
-                    state.seq += 1  # type: ignore[assignment]  # a call to `Seq` per event would show
-                    EVOLVE[type(event)](state, event)
-                    if state.findings:
-                        raise _broken(state.findings[0])
-            except StopIteration as stop:
-                if state.seq != begun:
-                    self._end_command()
-                result: T = stop.value
-                return result
-            except Refusal as refusal:
-                if state.seq != begun:
-                    self._stop(refusal)
-                else:
-                    self._tell(refusal.event(asked(getattr(decision, "__name__", ""))))
-                raise
-            except BaseException as error:
-                self._stop(error)
-                raise
+                return self._decided(decision)
+            finally:
+                self._inside = False
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """What a command is to others, for what is no single decision."""
+        with self._entry:
+            if self._poison is not None or self._inside:
+                self._turn_away()
+            self._inside = True
+            try:
+                yield
+            finally:
+                self._inside = False
+
+    def _turn_away(self) -> NoReturn:
+        rank = self.state.opened.rank
+        if self._inside:
+            raise Reentered(f"rank {rank} is in the middle of a command, and was called from within it")
+        if isinstance(self._poison, RankClosed):
+            raise RankClosed(str(self._poison))
+        raise RankPoisoned(f"rank {rank} stopped: {self._poison}") from self._poison
+
+    def _decided(self, decision: Decision[T]) -> T:
+        if self._watch is not None:
+            decision = self._watch(self.state, decision)
+        state, append, advance = self.state, self._append, decision.__next__
+        begun = state.seq
+        try:
+            while True:
+                event = advance()
+                if append is not None:
+                    append(event)
+                state.seq += 1  # type: ignore[assignment]  # a call to `Seq` per event would show
+                EVOLVE[type(event)](state, event)
+                if state.findings:
+                    raise _broken(state.findings[0])
+        except StopIteration as stop:
+            if state.seq != begun:
+                self._end_command()
+            result: T = stop.value
+            return result
+        except Refusal as refusal:
+            if state.seq != begun:
+                self._stop(refusal)
+            else:
+                self._tell(refusal.event(asked(getattr(decision, "__name__", ""))))
+            raise
+        except BaseException as error:
+            self._stop(error)
+            raise
 
     def _record(self, event: AnyEvent) -> None:
         """Append and evolve one event of the shell's own."""
@@ -186,7 +229,7 @@ class Shell:
         state, journal = self.state, self.journal
         if state.seq >= self._digest_due:
             self._digest_due = state.seq + self._digest_every
-            self._record(Digested(self.digest()))
+            self._record(Digested(digest(self.state)))
         if journal is not None:
             try:
                 journal.end_command()
@@ -196,10 +239,30 @@ class Shell:
         if self._snapshot_due is not None and self.state.seq >= self._snapshot_due:
             self._snapshot_due = None  # what the snapshot itself puts down makes none due
             try:
-                self.snapshot()
+                self._put_down()
             except SnapshotFailed as error:
                 self.notices.append(str(error))
             self._snapshot_due = self.state.seq + (self._snapshot_every or 0)
+
+    def _put_down(self) -> Seq:
+        if not isinstance(self.journal, SnapshotJournal):
+            raise WriterError("a rank without a journal on disk has no place for snapshots")
+        seq, now = self.state.seq, digest(self.state)
+        whole = image(self.state, self.journal.redactor)
+        with self._safe():
+            self.journal.write_snapshot(whole, now)
+        self._decided(_recorded(Snapshotted(now)))
+        return seq
+
+    @contextmanager
+    def _safe(self) -> Iterator[None]:
+        """Around what the journal is asked for behind a command: where it fails, the rank stops with it."""
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, JournalPoisoned) or not isinstance(error, WriterError):
+                self._stop(error)
+            raise
 
     def _stop(self, error: BaseException) -> None:
         """Poison the rank: what it holds in memory may be ahead of the journal from now on."""
