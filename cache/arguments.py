@@ -8,7 +8,7 @@ decided, and the rank goes on.
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from radixledger.journal.units import BoundaryId, NodeId, Pages, RequestId
 
 TEXT_BYTES_MAX = 1 << 16
 """Longer request ids, namespaces and remarks are nobody's: one of them could fill a frame."""
+
+T = TypeVar("T")
 
 _INT64, _INT32 = np.dtype("<i8"), np.dtype("<i4")
 _LIMIT = 1 << 63
@@ -47,6 +49,23 @@ def text(value: str, name: str) -> str:
         raise ValueError(f"{name}: {value[:80]!r} is no text: {error.reason}") from None
     if size > TEXT_BYTES_MAX:
         raise ValueError(f"{name}: {size} bytes of text are over the limit of {TEXT_BYTES_MAX}")
+    return value
+
+
+def told(value: T, name: str, *fields: str) -> T:
+    """An object that says these, whatever its class is: servers bring requests, keys and parameters of their own."""
+    for field in fields:
+        if not hasattr(value, field):
+            raise TypeError(f"{name}: {type(value).__name__} has no `{field}`")
+    return value
+
+
+def sequence(value: T, name: str) -> T:
+    """What has a length and can be cut: a list, a tuple, an array."""
+    try:
+        len(value), value[:0]  # type: ignore[arg-type,index]  # this is the question
+    except (TypeError, IndexError, KeyError):
+        raise TypeError(f"{name}: a sequence is needed, not {type(value).__name__}") from None
     return value
 
 

@@ -18,9 +18,7 @@ class _NoTree(RadixFace):
 
     def insert(self, params: InsertParams) -> NoReturn:
         """Raises NotImplementedError: slots stay with whoever holds them."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no tree that {len(params.key)} tokens could go to"
-        )
+        raise NotImplementedError(f"{type(self).__name__} has no tree that slots could go to")
 
 
 class ChunkCache(_NoTree):

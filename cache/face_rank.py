@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from radixledger.cache import decide_faces
-from radixledger.cache.arguments import number, text
+from radixledger.cache.arguments import number, sequence, text, told
 from radixledger.cache.decide_faces import Written
 from radixledger.cache.keys import namespace
 from radixledger.cache.prefix_cache import ComponentType, DecLockRefParams, Ended, Req, Slots
@@ -36,12 +36,12 @@ class FaceRank(RankCache):
 
     def number_of(self, req: Req) -> RequestId | None:
         """The number of a server's request, None while it sits in no row of this rank."""
-        row = req.req_pool_idx
-        if row is None or not 0 <= row <= self.state.rows.mask:
+        told_row = told(req, "req", "rid", "req_pool_idx").req_pool_idx
+        rid, row = text(req.rid, "rid"), -1 if told_row is None else number(told_row, "req_pool_idx")
+        if not 0 <= row <= self.state.rows.mask:
             return None
-        number = int(self.state.rows.request[row])
-        live = self.state.requests.get(number)
-        return live.id if live is not None and live.rid == req.rid else None
+        live = self.state.requests.get(int(self.state.rows.request[row]))
+        return live.id if live is not None and live.rid == rid else None
 
     def seated(self, req: Req) -> RequestId:
         """The number of a server's request, which sits down in its row if it did not before.
@@ -52,16 +52,14 @@ class FaceRank(RankCache):
         seated = self.number_of(req)
         if seated is not None:
             return seated
-        row = req.req_pool_idx
-        if row is None:
+        if req.req_pool_idx is None:
             raise Refusal(f"request {req.rid!r} has no row: ReqToTokenPool.alloc hands them out")
-        node = ROOT if req.last_node is None else NodeId(req.last_node.id)
-        if req.last_node is not None and req.last_node.dp_rank != self.dp_rank:
-            raise Refusal(
-                f"request {req.rid!r} is on rank {self.dp_rank}, its node on {req.last_node.dp_rank}"
-            )
+        row = number(req.req_pool_idx, "req_pool_idx")
+        node = self._start_of(req)
         self._check_protected(req, node)
-        prompt = len(req.origin_input_ids) + len(req.output_ids)
+        prompt = sum(
+            len(sequence(getattr(req, field), field)) for field in ("origin_input_ids", "output_ids")
+        )
         name = namespace(extra_key=req.extra_key)
         seated = self._run(
             decide_faces.seat(
@@ -73,12 +71,44 @@ class FaceRank(RankCache):
         self.hand_receipt(req, seated)
         return seated
 
+    def _start_of(self, req: Req) -> NodeId:
+        """The node that a request starts behind."""
+        if req.last_node is None:
+            return ROOT
+        last = told(req.last_node, "last_node", "id", "dp_rank")
+        if last.dp_rank != self.dp_rank:
+            raise Refusal(f"request {req.rid!r} is on rank {self.dp_rank}, its node on {last.dp_rank}")
+        return self.node_named(last)
+
+    def node_named(self, node: Any) -> NodeId:
+        """The number of a handle of this rank's tree; Refusal for one of another cache."""
+        if getattr(node, "rank", self) is not self:
+            raise Refusal(f"node {node.id} is of another cache's rank {node.dp_rank}")
+        return NodeId(number(node.id, "node.id"))
+
     def _check_protected(self, req: Req, node: NodeId) -> None:
         found = self.state.nodes.get(node)
-        if found is not None and found.end * self.state.page_size != req.cache_protected_len:
+        protected = number(req.cache_protected_len, "cache_protected_len")
+        if found is not None and found.end * self.state.page_size != protected:
             raise Refusal(
                 f"request {req.rid!r} protects {req.cache_protected_len} tokens, the path to its node {node} has "
                 f"{found.end * self.state.page_size}"
+            )
+
+    def check_told(self, req: Req, request: RequestId, tokens: int) -> None:
+        """Refuse a request that came without the receipt that it was given (R137), or with tokens never written into its row."""
+        held = self.state.requests[request].receipt or Receipt(ROOT, TO_ROOT)
+        params = req.cache_lock_params
+        if params is None or boundary_receipt(held.node, params).boundary != held.boundary:
+            raise Refusal(
+                f"request {req.rid!r} came with the receipt {params}, it was given {self.params_of(held)}",
+                request=request,
+            )
+        length = int(self.state.rows.length[self.state.row_of(request)])
+        if tokens > length:
+            raise Refusal(
+                f"request {req.rid!r} says that {tokens} tokens are computed, its row has {length}",
+                request=request,
             )
 
     def hand_receipt(self, req: Req, number: RequestId) -> None:
@@ -174,16 +204,20 @@ def rank_of(ranks: Sequence[FaceRank], dp_rank: int | None) -> FaceRank:
         if len(ranks) > 1:
             raise ValueError(f"dp_rank is not given, and there are {len(ranks)} ranks (R98)")
         return ranks[0]
-    if not 0 <= dp_rank < len(ranks):
+    if not 0 <= number(dp_rank, "dp_rank") < len(ranks):
         raise ValueError(f"dp_rank {dp_rank} is not one of {len(ranks)} ranks")
     return ranks[dp_rank]
 
 
 def _receipt(req: Req, node: NodeId) -> Receipt:
     """The receipt that a request brings along: its parameters, or their older mirror."""
-    params = req.cache_lock_params
-    boundary = req.swa_uuid_for_lock if params is None else params.swa_uuid_for_lock
-    return Receipt(node, BoundaryId(boundary or TO_ROOT))
+    return boundary_receipt(node, req if req.cache_lock_params is None else req.cache_lock_params)
+
+
+def boundary_receipt(node: NodeId, params: Any) -> Receipt:
+    """The receipt of a path's lock, from the parameters that a server kept of it; without any it reaches to the root."""
+    boundary = None if params is None else told(params, "params", "swa_uuid_for_lock").swa_uuid_for_lock
+    return Receipt(node, TO_ROOT if boundary is None else BoundaryId(number(boundary, "swa_uuid_for_lock")))
 
 
 def as_slots(values: ArrayLike) -> NDArray[np.int64]:

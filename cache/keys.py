@@ -6,7 +6,7 @@ here at the door, and a namespace is never concatenated into them.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ Tokens = Sequence[int] | NDArray[np.int32]
 def raw_key(tokens: Tokens) -> bytes:
     """The key of a token sequence, 4 bytes per token; an int32 array costs one copy of its bytes.
 
-    Raises OverflowError for ids outside int32, ValueError for anything but a flat sequence.
+    Raises OverflowError for ids outside int32, TypeError for what are no integers, ValueError for anything but a flat
+    sequence.
     """
     return _int32(tokens).tobytes()
 
@@ -65,13 +66,12 @@ def broken_pair(key: bytes) -> int:
 
 def _int32(tokens: Tokens) -> NDArray[np.int32]:
     """Tokens as little-endian int32 [n]."""
-    if isinstance(tokens, np.ndarray):
-        array = tokens
-    else:
-        array = np.array(tokens if len(tokens) else (), dtype=np.int64)
+    array = tokens if isinstance(tokens, np.ndarray) else _listed(tokens)
     if array.ndim != 1:
         raise ValueError(f"a key needs a flat sequence of token ids, not one of shape {array.shape}")
     if array.dtype != np.int32:
+        if array.size and array.dtype.kind not in "iu":
+            raise TypeError(f"token ids are integers, not {array.dtype}")
         if array.size and (int(array.min()) < -(1 << 31) or int(array.max()) >= 1 << 31):
             raise OverflowError(f"token ids reach from {array.min()} to {array.max()}; a key holds int32")
         array = array.astype("<i4")
@@ -83,11 +83,36 @@ def namespace(
 ) -> bytes:
     """The namespace of a request, empty if none of the three is set.
 
-    Each part is tagged and length-prefixed, so that a user's `extra_key` can never equal an internal id (B84).
+    Each part is tagged and length-prefixed, so that a user's `extra_key` can never equal an internal id (B84). Raises
+    TypeError for what is no string, ValueError for one that UTF-8 cannot hold.
     """
-    parts = ((b"e", extra_key), (b"l", lora_id), (b"s", cache_salt))
-    coded = ((tag, text.encode()) for tag, text in parts if text is not None)
-    return b"".join(tag + len(text).to_bytes(4, "little") + text for tag, text in coded)
+    parts = (("extra_key", extra_key), ("lora_id", lora_id), ("cache_salt", cache_salt))
+    return b"".join(_tagged(name, text) for name, text in parts if text is not None)
+
+
+_TAGS = {"extra_key": b"e", "lora_id": b"l", "cache_salt": b"s"}
+
+
+def _tagged(name: str, text: str) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError(f"{name}: a string is needed, not {type(text).__name__}")
+    try:
+        coded = text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name}: {text[:80]!r} is no text: {error.reason}") from None
+    return _TAGS[name] + len(coded).to_bytes(4, "little") + coded
+
+
+def _listed(tokens: Sequence[int]) -> NDArray[Any]:
+    """Tokens as an array of whatever they are."""
+    if isinstance(tokens, str | bytes | dict) or not hasattr(tokens, "__getitem__"):
+        raise TypeError(f"token ids are a sequence of integers, not {type(tokens).__name__}")
+    if not len(tokens):
+        return np.zeros(0, np.int64)
+    array = np.array(tokens)
+    if array.dtype.kind not in "iu" and all(isinstance(each, int) for each in tokens):
+        raise OverflowError(f"token ids reach from {min(tokens)} to {max(tokens)}; a key holds int32")
+    return array
 
 
 def common_pages(key: bytes, start: int, other: bytes, stride: int) -> int:

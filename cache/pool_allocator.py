@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 
+from radixledger.cache.arguments import number, sequence
 from radixledger.cache.config import BadConfig
 from radixledger.cache.face_rank import FaceRank, as_slots, pages_of_slots, rank_of, slots_of_pages
 from radixledger.cache.kept_events import KeptEvents
@@ -167,6 +168,7 @@ class PoolAllocator:
 
         owner: the slots are the next ones of this request's row.
         """
+        need_size = number(need_size, "need_size")
         if need_size % self.page_size:
             raise ValueError(f"{need_size} slots are not whole pages of {self.page_size}")
         rank = rank_of(self.ranks, dp_rank)
@@ -196,14 +198,15 @@ class PoolAllocator:
         starts, stops = as_slots(prefix_lens), as_slots(seq_lens)
         if not starts.size == stops.size == last.size or (stops < starts).any():
             raise ValueError("prefix_lens, seq_lens and last_loc differ in length, or a sequence shrinks")
-        if int((stops - starts).sum()) != extend_num_tokens:
+        if int((stops - starts).sum()) != number(extend_num_tokens, "extend_num_tokens"):
             raise ValueError(
                 f"sequences grow by {int((stops - starts).sum())} tokens, not {extend_num_tokens}"
             )
         self._check_last(rank, starts, last)
         if owner is not None:
-            self._check_lengths(rank, owner, starts.tolist())
-            return self._extended(rank, owner, (stops - starts).tolist())
+            with rank.turn:
+                self._check_lengths(rank, owner, starts.tolist())
+                return self._extended(rank, owner, (stops - starts).tolist())
         held, wanted = -(-starts // self.page_size), -(-stops // self.page_size)
         pages = self._handed_out(rank, int((wanted - held).sum()))
         if pages is None:
@@ -242,10 +245,14 @@ class PoolAllocator:
 
     def _extended(self, rank: FaceRank, owners: Sequence[Req], counts: Sequence[int]) -> Slots | None:
         """Let rows grow by `counts` tokens; their new slots, one row after the other."""
+        with rank.turn:
+            return self._grown(rank, owners, counts)
+
+    def _grown(self, rank: FaceRank, owners: Sequence[Req], counts: Sequence[int]) -> Slots | None:
         growing = [at for at, count in enumerate(counts) if count]
         try:
             numbers = [rank.seated(req) for req in owners]
-            lengths = [int(rank.state.rows.length[rank.state.row_of(number)]) for number in numbers]
+            lengths = [int(rank.state.rows.length[rank.state.row_of(request)]) for request in numbers]
             if growing:
                 rank.extend(
                     np.array([numbers[at] for at in growing], np.int64),
@@ -255,8 +262,8 @@ class PoolAllocator:
             self.last_refusal = short
             return None
         parts = [
-            rank.row_slots(number, length, length + count)
-            for number, length, count in zip(numbers, lengths, counts, strict=True)
+            rank.row_slots(request, length, length + count)
+            for request, length, count in zip(numbers, lengths, counts, strict=True)
         ]
         return np.concatenate([_NO_SLOTS, *parts])
 
@@ -275,6 +282,8 @@ class PoolAllocator:
             raise Refusal(f"FULL page {foreign.tolist()[:8]} is no request's, so no sequence can grow in it")
 
     def _check_lengths(self, rank: FaceRank, owners: Sequence[Req], lengths: Sequence[int]) -> None:
+        if len(sequence(owners, "owner")) != len(lengths):
+            raise ValueError(f"owner names {len(owners)} requests for {len(lengths)} sequences")
         for req, length in zip(owners, lengths, strict=True):
             held = int(rank.state.rows.length[rank.state.row_of(rank.seated(req))])
             if held != length:
@@ -288,8 +297,9 @@ class PoolAllocator:
         Raises DoubleFree or ForeignFree, and with a `giver` also if the pages are another request's.
         """
         rank, pages = self._named(indices, dp_rank)
-        if pages:
-            rank.give_up(pages, rank.account_of(giver))
+        with rank.turn:
+            if pages:
+                rank.give_up(pages, rank.account_of(giver))
 
     def _named(self, slots: ArrayLike, dp_rank: int) -> tuple[FaceRank, Pages]:
         return rank_of(self.ranks, dp_rank), pages_of_slots(slots, self.page_size)

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from radixledger.cache.arguments import number, sequence, told
 from radixledger.cache.config import BadConfig
-from radixledger.cache.face_rank import FaceRank, as_slots, rank_of
+from radixledger.cache.face_rank import FaceRank, as_slots, boundary_receipt, rank_of
 from radixledger.cache.invariants import broken_laws
 from radixledger.cache.keys import namespace
 from radixledger.cache.match import Hit
@@ -34,10 +35,9 @@ from radixledger.cache.prefix_cache import (
     Req,
     TakenEvent,
 )
-from radixledger.cache.refusals import LawBroken, Refusal
+from radixledger.cache.refusals import LawBroken
 from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.slices import Slice
-from radixledger.cache.state import Receipt
 from radixledger.cache.traits import TRAITS
 from radixledger.cache.tree_view import TreeNode, drawn
 from radixledger.cache.window import insert_stop, key_length, pages_for
@@ -45,10 +45,7 @@ from radixledger.journal.accounts import Kind, request_account
 from radixledger.journal.causes import Operation
 from radixledger.journal.units import (
     ROOT,
-    TO_ROOT,
     UNBOUND,
-    BoundaryId,
-    NodeId,
     Pages,
     RequestId,
     TokenCount,
@@ -114,16 +111,18 @@ class RadixFace(BasePrefixCache):
         Raises ValueError for a key without rank where there are several (R98), NotImplementedError if states are to be
         copied where there are none.
         """
+        told(params, "params", "key", "req", "full_only", "cow_recurrent")
         if params.cow_recurrent and not self.supports_recurrent():
             raise NotImplementedError(f"{type(self).__name__} keeps no states that could be copied")
         rank, key = self._keyed(params.key)
         if self.disable or len(key) < rank.state.stride:
             return _matched(TreeNode(rank, ROOT))
-        rid = params.req.rid if params.req is not None else ""
+        rid = "" if params.req is None else told(params.req, "req", "rid").rid
         name = namespace(extra_key=params.key.extra_key)
-        hit = rank.match(key, name, rid=rid, full_only=params.full_only)
-        last = TreeNode(rank, hit.host_node) if hit.host_node else None
-        return _matched(TreeNode(rank, hit.node), last, hit.host_tokens)
+        with rank.turn:
+            hit = rank.match(key, name, rid=rid, full_only=params.full_only)
+            last = TreeNode(rank, hit.host_node) if hit.host_node else None
+            return _matched(TreeNode(rank, hit.node), last, hit.host_tokens)
 
     def peek(self, key: RadixKey) -> Hit:
         """What a match would give; nothing is cut, no recency moves (A19)."""
@@ -137,6 +136,7 @@ class RadixFace(BasePrefixCache):
         of the last, unfinished page are the caller's always. Raises Refusal if slots are not the caller's to give,
         ValueError if they do not line up with the key.
         """
+        told(params, "params", "key", "value", "prev_prefix_len", "swa_evicted_seqlen", "recurrent_value")
         rank, key = self._keyed(params.key)
         count = len(key) // rank.state.stride
         slot = rank.state_brought(params.recurrent_value, len(params.key))
@@ -157,7 +157,7 @@ class RadixFace(BasePrefixCache):
 
     def _check_aligned(self, params: InsertParams) -> None:
         for field in ("prev_prefix_len", "swa_evicted_seqlen"):
-            tokens = getattr(params, field)
+            tokens = number(getattr(params, field), field)
             if tokens % self.page_size:
                 raise ValueError(
                     f"{field} of {tokens} tokens is no boundary of pages of {self.page_size} (R82)"
@@ -176,13 +176,16 @@ class RadixFace(BasePrefixCache):
 
     def evict(self, params: EvictParams) -> EvictResult:
         """Free the tree's oldest slots, FULL first, whole pages; the answer is what the pools gained (R105-R108)."""
+        told(params, "params", "num_tokens", "swa_num_tokens", "recurrent_num", "dp_rank")
         if self.disable:
             return EvictResult()
         ranks = self.ranks if params.dp_rank is None else [rank_of(self.ranks, params.dp_rank)]
         full, swa = (
-            pages_for(max(0, each), self.page_size) for each in (params.num_tokens, params.swa_num_tokens)
+            pages_for(max(0, number(getattr(params, field), field)), self.page_size)
+            for field in ("num_tokens", "swa_num_tokens")
         )
-        wanted, gained = (full, swa, params.recurrent_num * self.supports_recurrent()), (0, 0, 0)
+        states = number(params.recurrent_num, "recurrent_num") * self.supports_recurrent()
+        wanted, gained = (full, swa, states), (0, 0, 0)
         for rank in ranks:
             left = [max(0, want - got) for want, got in zip(wanted, gained, strict=True)]
             if any(left):
@@ -194,17 +197,15 @@ class RadixFace(BasePrefixCache):
         """Shield a path: FULL to the root, SWA over its last window; the answer is the receipt (R111, R112)."""
         if self.disable:
             return IncLockRefResult()
-        rank = rank_of(self.ranks, node.dp_rank)
-        params = rank.params_of(rank.lock(NodeId(node.id)))
+        rank = rank_of(self.ranks, told(node, "node", "id", "dp_rank").dp_rank)
+        params = rank.params_of(rank.lock(rank.node_named(node)))
         return IncLockRefResult(params.swa_uuid_for_lock, params.skip_lock_node_ids)
 
     def dec_lock_ref(self, node: Any, params: DecLockRefParams | None = None) -> None:
         """Release what a receipt holds. Raises Refusal if it is not held, or is a live request's own (R122)."""
         if not self.disable:
-            boundary = params.swa_uuid_for_lock if params is not None else None
-            rank_of(self.ranks, node.dp_rank).unlock(
-                Receipt(NodeId(node.id), BoundaryId(boundary or TO_ROOT))
-            )
+            rank = rank_of(self.ranks, told(node, "node", "id", "dp_rank").dp_rank)
+            rank.unlock(boundary_receipt(rank.node_named(node), params))
 
     def reset(self) -> None:
         """Empty all trees. Raises Busy, and clears nothing, if anything but a tree holds slots (R33, R142)."""
@@ -218,21 +219,24 @@ class RadixFace(BasePrefixCache):
     def cache_unfinished_req(self, req: Req) -> None:
         """Give the tree the whole pages of `fill_ids`; the request goes on from there with a new receipt (R139, R149)."""
         rank = self._rank_of(req)
-        number = rank.seated(req)
-        self._check_receipt(rank, req, number)
-        tokens = len(req.fill_ids)
-        _check_computed(rank, req, number, tokens)
+        with rank.turn:
+            self._cache_unfinished(rank, req)
+
+    def _cache_unfinished(self, rank: FaceRank, req: Req) -> None:
+        fill = sequence(told(req, "req", "fill_ids").fill_ids, "fill_ids")
+        key = rank.key_of(fill) if self.traits.tree and not self.disable else b""
+        tokens, request = len(fill), rank.seated(req)
+        rank.check_told(req, request, tokens)
+        row = rank.state.row_of(request)
         if not self.disable:
-            before = int(rank.state.rows.protected[rank.state.row_of(number)])
-            key = rank.key_of(req.fill_ids) if self.traits.tree else b""
-            protected = int(rank.cache_unfinished(number, key))
-            self.req_to_token_pool.show(req, before, rank.row_slots(number, before, protected))
+            before = int(rank.state.rows.protected[row])
+            protected = int(rank.cache_unfinished(request, key))
+            self.req_to_token_pool.show(req, before, rank.row_slots(request, before, protected))
             req.cache_protected_len = req.last_matched_prefix_len = protected
-            req.last_node = TreeNode(rank, rank.state.requests[number].node)
-        row = rank.state.row_of(number)
+            req.last_node = TreeNode(rank, rank.state.requests[request].node)
         req.swa_evicted_seqlen = int(rank.state.rows.cursor[row])
         req.prefix_indices = self.req_to_token_pool.read(row, tokens)
-        rank.hand_receipt(req, number)
+        rank.hand_receipt(req, request)
 
     def cache_finished_req(self, req: Req, is_insert: bool = True, *, ended: Ended | None = None) -> None:
         """End a request: what it computed is cached, or not; the rest of its row is freed, its lock released.
@@ -240,20 +244,21 @@ class RadixFace(BasePrefixCache):
         ended: what became of it, for the journal. Not told, a request that is cached finished and one that is not
         was aborted; only the server knows that it will come back (`Ended.RETRACTED`).
         """
-        committed = req.pop_committed_kv_cache()
-        rank = self._rank_of(req)
-        number = rank.number_of(req)
-        if number is None:
-            self._let_go(req)
-            return
-        self._check_receipt(rank, req, number)
-        _check_computed(rank, req, number, committed)
-        key = None
-        if is_insert and self.traits.tree and not self.disable:
-            key = rank.key_of([*req.origin_input_ids, *req.output_ids][:committed])
-        rank.end(number, key, ended or (Ended.FINISHED if is_insert else Ended.ABORTED))
-        self.req_to_token_pool.forget(req)
-        req.cache_lock_params = req.swa_uuid_for_lock = None
+        rank = self._rank_of(told(req, "req", "pop_committed_kv_cache"))
+        committed = number(req.pop_committed_kv_cache(), "pop_committed_kv_cache()")
+        how = Ended(ended) if ended else Ended.FINISHED if is_insert else Ended.ABORTED
+        with rank.turn:
+            request = rank.number_of(req)
+            if request is None:
+                self._let_go(req)
+                return
+            rank.check_told(req, request, committed)
+            key = None
+            if is_insert and self.traits.tree and not self.disable:
+                key = rank.key_of([*req.origin_input_ids, *req.output_ids][:committed])
+            rank.end(request, key, how)
+            self.req_to_token_pool.forget(req)
+            req.cache_lock_params = req.swa_uuid_for_lock = None
 
     def evict_req_swa(self, req: Req, pre_len: int, dp_rank: int = 0, *, in_flight: int = 0) -> None:
         """Give back the request's own SWA below its window; `swa_evicted_seqlen` tells how far (R126-R132).
@@ -264,30 +269,22 @@ class RadixFace(BasePrefixCache):
         """
         if not self.traits.windowed:
             super().evict_req_swa(req, pre_len, dp_rank)
-        rank = rank_of(self.ranks, dp_rank)
-        if req.dp_rank not in (None, dp_rank):
+        rank, pre_len = rank_of(self.ranks, dp_rank), number(pre_len, "pre_len")
+        if told(req, "req", "dp_rank").dp_rank is not None and self._rank_of(req) is not rank:
             raise ValueError(f"request {req.rid!r} is on rank {req.dp_rank}, dp_rank {dp_rank} was given")
-        number = rank.number_of(req)
-        if number is not None:
+        request = rank.number_of(req)
+        if request is not None:
             ahead = rank.state.lookahead
             if ahead:
-                pre_len = min(pre_len, key_length(TokenCount(req.kv_committed_len), ahead))
-            req.swa_evicted_seqlen = int(rank.reclaim(number, pre_len, in_flight))
+                committed = TokenCount(number(req.kv_committed_len, "kv_committed_len"))
+                pre_len = min(pre_len, key_length(committed, ahead))
+            req.swa_evicted_seqlen = int(rank.reclaim(request, pre_len, in_flight))
 
     def _let_go(self, req: Req) -> None:
         """A request that never sat in a row ends: it has a lock at most."""
         if req.cache_lock_params is not None and req.last_node is not None:
             self.dec_lock_ref(req.last_node, req.cache_lock_params)
         req.cache_lock_params = req.swa_uuid_for_lock = None
-
-    def _check_receipt(self, rank: FaceRank, req: Req, number: RequestId) -> None:
-        """The request still has the receipt that it was given (R137)."""
-        held = rank.params_of(rank.state.requests[number].receipt or Receipt(ROOT, TO_ROOT))
-        params = req.cache_lock_params
-        if params is None or params.swa_uuid_for_lock != held.swa_uuid_for_lock:
-            raise Refusal(
-                f"request {req.rid!r} came with the receipt {params}, it was given {held}", request=number
-            )
 
     # -- what a server asks ----------------------------------------------------------------------------------
 
@@ -345,14 +342,16 @@ class RadixFace(BasePrefixCache):
     def sanity_check(self) -> None:
         """Recount every rank and compare the server's rows with it; raises LawBroken with what does not hold."""
         for rank in self.ranks:
-            for finding in broken_laws(rank.state):
-                raise LawBroken(f"rank {rank.dp_rank}: {finding.law}: {finding.detail}")
-            for number, live in rank.state.requests.items():
-                held = rank.row_slots(RequestId(number), 0, int(rank.state.rows.length[live.row]))
-                if not np.array_equal(self.req_to_token_pool.read(live.row, held.size), held):
-                    raise LawBroken(
-                        f"rank {rank.dp_rank}: row {live.row} of {live.rid!r} is not what was told"
-                    )
+            with rank.turn:
+                self._check_rank(rank)
+
+    def _check_rank(self, rank: FaceRank) -> None:
+        for finding in broken_laws(rank.state):
+            raise LawBroken(f"rank {rank.dp_rank}: {finding.law}: {finding.detail}")
+        for request, live in rank.state.requests.items():
+            held = rank.row_slots(RequestId(request), 0, int(rank.state.rows.length[live.row]))
+            if not np.array_equal(self.req_to_token_pool.read(live.row, held.size), held):
+                raise LawBroken(f"rank {rank.dp_rank}: row {live.row} of {live.rid!r} is not what was told")
 
     def take_events(self) -> list[TakenEvent]:
         """The events since the last call, rank after rank; none unless `enable_kv_cache_events`."""
@@ -364,24 +363,15 @@ class RadixFace(BasePrefixCache):
 
     def _keyed(self, key: RadixKey) -> tuple[FaceRank, bytes]:
         """The rank of a key and its whole pages as bytes."""
-        rank = rank_of(self.ranks, key.dp_rank)
+        rank = rank_of(self.ranks, told(key, "key", "token_ids", "extra_key", "dp_rank").dp_rank)
+        sequence(key.token_ids, "key.token_ids")
         ahead = rank.state.lookahead
         whole = insert_stop(key_length(TokenCount(len(key)), ahead), self.page_size)
         return rank, rank.key_of(key.token_ids[: whole + ahead])
 
     def _rank_of(self, req: Req) -> FaceRank:
-        return rank_of(self.ranks, req.dp_rank)
+        return rank_of(self.ranks, told(req, "req", "dp_rank").dp_rank)
 
 
 def _matched(node: TreeNode, last: TreeNode | None = None, host_tokens: int = 0) -> MatchResult:
     return MatchResult(node.path_slots, node, last or node, node, host_tokens)
-
-
-def _check_computed(rank: FaceRank, req: Req, number: RequestId, tokens: int) -> None:
-    """A request cannot cache tokens whose slots were never written into its row."""
-    length = int(rank.state.rows.length[rank.state.row_of(number)])
-    if tokens > length:
-        raise Refusal(
-            f"request {req.rid!r} says that {tokens} tokens are computed, its row has {length}",
-            request=number,
-        )

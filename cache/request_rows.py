@@ -6,11 +6,13 @@ owner, and a write over pages that would be lost is refused.
 """
 
 from collections.abc import Sequence
+from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from radixledger.cache.arguments import number, sequence, told
 from radixledger.cache.decide_faces import Written
 from radixledger.cache.face_rank import FaceRank, as_slots, rank_of
 from radixledger.cache.prefix_cache import Req, Slots
@@ -33,6 +35,7 @@ class ReqToTokenPool:
     """
 
     def __init__(self, size: int, max_context_len: int) -> None:
+        size, max_context_len = number(size, "size"), number(max_context_len, "max_context_len")
         if size < 1 or max_context_len < 1:
             raise ValueError(f"{size} rows of {max_context_len} tokens: both are at least 1")
         self.size = size
@@ -40,6 +43,7 @@ class ReqToTokenPool:
         self.req_to_token: Slots = np.zeros((size, max_context_len), np.int32)
         self.free_slots = list(range(size))
         self._requests: dict[int, Req] = {}
+        self._entry = RLock()  # rows are of all ranks together, whose threads take turns here too
         self._ranks: Sequence[FaceRank] = ()
 
     def attach(self, ranks: Sequence[FaceRank]) -> None:
@@ -54,34 +58,44 @@ class ReqToTokenPool:
 
     def alloc(self, reqs: Sequence[Req]) -> list[int] | None:
         """A row for each request, which keeps one that it has; None, and nothing changed, if there are not so many."""
+        for req in sequence(reqs, "reqs"):
+            told(req, "reqs", "req_pool_idx")
         waiting = [req for req in reqs if req.req_pool_idx is None]
-        if len(waiting) > len(self.free_slots):
-            return None
-        for req in waiting:
-            req.req_pool_idx = self.free_slots.pop(0)
-            self._requests[req.req_pool_idx] = req
+        with self._entry:
+            if len(waiting) > len(self.free_slots):
+                return None
+            for req in waiting:
+                req.req_pool_idx = self.free_slots.pop(0)
+                self._requests[req.req_pool_idx] = req
         return [row for req in reqs if (row := req.req_pool_idx) is not None]
 
     def free(self, req: Req) -> None:
         """Take a request's row back. Raises Busy while the cache holds pages or a lock for it."""
-        row = req.req_pool_idx
-        if row is None or self._requests.get(row) is not req:
-            raise Refusal(f"request {req.rid!r} has no row to free")
-        if self._ranks and rank_of(self._ranks, req.dp_rank).number_of(req) is not None:
-            raise Busy(f"request {req.rid!r} is live: cache_finished_req ends it, then its row is free")
-        del self._requests[row]
-        self.req_to_token[row] = 0
-        self.free_slots.append(row)
-        req.req_pool_idx = None
+        row = told(req, "req", "rid", "req_pool_idx").req_pool_idx
+        with self._entry:
+            if row is None or self._requests.get(row := number(row, "req_pool_idx")) is not req:
+                raise Refusal(f"request {req.rid!r} has no row to free")
+            if self._ranks and rank_of(self._ranks, req.dp_rank).number_of(req) is not None:
+                raise Busy(f"request {req.rid!r} is live: cache_finished_req ends it, then its row is free")
+            del self._requests[row]
+            self.req_to_token[row] = 0
+            self.free_slots.append(row)
+            req.req_pool_idx = None
 
     def clear(self) -> None:
         """Take all rows back; raises Busy while a request is live."""
-        for req in list(self._requests.values()):
-            self.free(req)
-        self.free_slots = list(range(self.size))
+        with self._entry:
+            for req in list(self._requests.values()):
+                self.free(req)
+            self.free_slots = list(range(self.size))
 
     def read(self, row: int, count: int) -> Slots:
         """The first `count` slots of a row, a copy."""
+        row, count = number(row, "row"), number(count, "count")
+        if not (0 <= row < self.size and 0 <= count <= self.max_context_len):
+            raise ValueError(
+                f"{count} slots of row {row}; there are {self.size} rows of {self.max_context_len}"
+            )
         return self.req_to_token[row, :count].copy()
 
     def write(self, indices: tuple[Any, Any], values: ArrayLike) -> None:
@@ -96,27 +110,33 @@ class ReqToTokenPool:
             for rank in self._ranks:
                 mine = [run for here, run in told if here is rank]
                 if mine:
-                    rank.write([self._written(rank, run) for run in mine])
-                    self._stand(mine)
+                    with rank.turn:
+                        rank.write([self._written(rank, run) for run in mine])
+                        self._stand(mine)
         else:
             self._stand(runs)
 
-    def _runs(self, indices: tuple[Any, Any], slots: NDArray[np.int64]) -> list[Run]:
+    def _runs(self, indices: object, slots: NDArray[np.int64]) -> list[Run]:
         """What is written, row by row, by rising position."""
+        if not isinstance(indices, tuple) or len(indices) != 2:
+            raise TypeError(
+                f"indices: a row and its positions, or rows and positions, not {type(indices).__name__}"
+            )
         row, where = indices
         if isinstance(where, slice):
-            start = where.start or 0
-            stop = self.max_context_len if where.stop is None else where.stop
-            if where.step not in (None, 1) or not 0 <= start <= stop:
-                raise ValueError(f"a row is written in one run of positions, not {where}")
-            runs = [Run(int(row), np.arange(start, stop), slots)] if stop > start else []
-            count = stop - start
+            start = 0 if where.start is None else number(where.start, "indices")
+            stop = self.max_context_len if where.stop is None else number(where.stop, "indices")
+            if where.step not in (None, 1) or not 0 <= start <= stop <= self.max_context_len:
+                raise ValueError(
+                    f"a row of {self.max_context_len} is written in one run of positions, not {where}"
+                )
+            positions = np.arange(start, stop)
+            rows = np.full(positions.size, number(row, "indices"))
         else:
-            rows, positions = np.atleast_1d(row).astype(np.int64), np.atleast_1d(where).astype(np.int64)
-            count = rows.size if rows.size == positions.size else -1
-            runs = _by_row(rows, positions, slots) if count == slots.size else []
-        if count != slots.size:
+            rows, positions = (as_slots(np.atleast_1d(np.asarray(each))) for each in indices)
+        if not rows.size == positions.size == slots.size:
             raise ValueError(f"{slots.size} slots were given for other rows and positions: {indices}")
+        runs = _by_row(rows, positions, slots)
         for run in runs:
             if not 0 <= int(run.positions[0]) <= int(run.positions[-1]) < self.max_context_len:
                 reach = f"{run.positions[0]} to {run.positions[-1]}"

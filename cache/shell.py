@@ -9,7 +9,7 @@ another thread nor a call from within. No clock is read here: the journal is giv
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
 from typing import NoReturn, Protocol, runtime_checkable
 
@@ -98,6 +98,11 @@ class Shell:
         self._snapshot_due = seq + snapshot_every if snapshot_every else None
         self.notices: list[str] = []
         self._watch = watch(watched)
+
+    @property
+    def turn(self) -> AbstractContextManager[object]:
+        """Hold this, and other threads wait: for several calls that belong together. Its own thread goes on."""
+        return self._entry
 
     # -- evidence --------------------------------------------------------------------------------------------
 

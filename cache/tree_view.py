@@ -48,6 +48,11 @@ class TreeNode:
         return self._rank.dp_rank
 
     @property
+    def rank(self) -> FaceRank:
+        """The rank itself, by which a handle of another cache is told apart."""
+        return self._rank
+
+    @property
     def parent(self) -> "TreeNode | None":
         """The node above; None for the root."""
         parent = self._node().parent
@@ -56,7 +61,8 @@ class TreeNode:
     @property
     def children(self) -> "list[TreeNode]":
         """The nodes below, in no particular order."""
-        return [TreeNode(self._rank, child.id) for child in (self._node().children or {}).values()]
+        with self._rank.turn:
+            return [TreeNode(self._rank, child.id) for child in (self._node().children or {}).values()]
 
     @property
     def key(self) -> RadixKey:
@@ -67,14 +73,19 @@ class TreeNode:
     @property
     def path_slots(self) -> Slots:
         """The FULL slots from the root to this node, int32 [n]; of a FULL tombstone, of the part that is on the device."""
-        node = self._node()
-        while not node.full and node.parent is not None:
-            node = node.parent
-        return slots_of_pages(path_pages(node), self._rank.state.page_size)
+        with self._rank.turn:
+            node = self._node()
+            while not node.full and node.parent is not None:
+                node = node.parent
+            return slots_of_pages(path_pages(node), self._rank.state.page_size)
 
     @property
     def component_data(self) -> dict[ComponentType, ComponentData]:
         """What the node has of each component, copies; the root is locked for ever (R70)."""
+        with self._rank.turn:
+            return self._component_data()
+
+    def _component_data(self) -> dict[ComponentType, ComponentData]:
         node, page_size = self._node(), self._rank.state.page_size
         root = int(node.parent is None)
         locks = root + sum(each.anchors for each in _below(node))
@@ -115,6 +126,11 @@ def _beside(node: Node) -> str:
 
 def drawn(rank: FaceRank) -> str:
     """One rank's tree, a line per node, children under their parent."""
+    with rank.turn:
+        return "\n".join(_lines(rank))
+
+
+def _lines(rank: FaceRank) -> list[str]:
     page_size = rank.state.page_size
     lines = [f"rank {rank.dp_rank}: {len(rank.state.nodes) - 1} nodes"]
     stack = [(rank.state.root, 0)]
@@ -129,4 +145,4 @@ def drawn(rank: FaceRank) -> str:
             lines.append(f"{'  ' * min(depth, 40)}node {node.id} {tokens}{window}{_beside(node)}{locks}")
         children = (node.children or {}).values()
         stack.extend((child, depth + 1) for child in sorted(children, key=lambda each: -each.id))
-    return "\n".join(lines)
+    return lines

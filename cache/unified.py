@@ -6,6 +6,7 @@ What its calls do stands in `radix_face`. Rule: what it does not serve is refuse
 
 from collections.abc import Sequence
 
+from radixledger.cache.arguments import told
 from radixledger.cache.face_rank import rank_of
 from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import (
@@ -22,7 +23,6 @@ from radixledger.cache.radix_face import RadixFace
 from radixledger.cache.refusals import Refusal
 from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.unified_setup import WITH_WINDOWS, checked_window, state_mode
-from radixledger.journal.units import NodeId
 
 
 class UnifiedRadixCache(RadixFace):
@@ -89,13 +89,15 @@ class UnifiedRadixCache(RadixFace):
         Others than `req` may still take them first; it has them when it sits down in its row. The state that it goes on
         from is not evicted for them. Raises StateShort if there cannot be so many; then nothing is held (B78).
         """
+        told(params, "params", "key", "req", "cow_recurrent")
         if params.cow_recurrent and params.req is None and self.supports_recurrent():
             raise ValueError("cow_recurrent without a request: nobody would take the copy")
-        found = super().match_prefix(params)
-        if params.cow_recurrent:
-            node = found.last_device_node
-            rank_of(self.ranks, node.dp_rank).make_room(NodeId(node.id))
-        return found
+        with rank_of(self.ranks, told(params.key, "key", "dp_rank").dp_rank).turn as _:
+            found = super().match_prefix(params)
+            if params.cow_recurrent:
+                node = found.last_device_node
+                rank_of(self.ranks, node.dp_rank).make_room(node.id)
+            return found
 
     def state_slots(self, req: Req) -> StateSlots:
         """The state slots of a request that sits in its row: where it runs, what is to be copied there, what it tracks.

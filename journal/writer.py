@@ -85,7 +85,7 @@ class JournalWriter:
         self._ended = 0  # events in the buffer whose commands have ended: policy `step` only
         self._unwritten_next = 1  # policy `off` only
         self._step = 0
-        self._closed = False
+        self._closed = self._over = False
         self._writes_commands = policy in (Policy.OPERATION, Policy.SYNC)
 
     @classmethod
@@ -203,6 +203,7 @@ class JournalWriter:
         `Snapshotted(digest)`: a crash in between leaves a snapshot nobody speaks of, never the reverse.
         Raises SnapshotFailed (the journal goes on), JournalPoisoned, and WriterError under policy `off`.
         """
+        self._check_open()
         if self._pen is None:
             raise WriterError("policy `off` writes nothing, and so no snapshots")
         self._write()
@@ -230,11 +231,13 @@ class JournalWriter:
 
     def rotate(self) -> None:
         """Begin a new segment now, between commands; the old one is sealed as `sealing` says."""
+        self._check_open()
         if self._pen is not None:
             self._pen.rotate(self._clock())
 
     def retain(self, retention: Retention) -> Dropped:
         """Drop what is too much or too old, behind a good snapshot only; what was dropped. Raises OSError."""
+        self._check_open()
         return self._upkeep.retain(retention) if self._upkeep else NOTHING
 
     def close(self) -> None:
@@ -246,6 +249,7 @@ class JournalWriter:
             return
         self._closed = True
         with ExitStack() as last:
+            last.callback(setattr, self, "_over", True)
             last.callback(setattr, self, "append", self._refuse)
             if self._lock and self._upkeep and self._pen:
                 last.callback(self._lock.release)
@@ -269,16 +273,25 @@ class JournalWriter:
         events = self._buffer
         if not events:
             return
+        if self._over:
+            self._refuse(events[0])
+        count, self._ended = len(events), 0
         if self._pen is None:
-            self._unwritten_next += len(events)
-        else:
-            try:
-                self._pen.write(self._encode(events), len(events), self._clock(), self._step)
-            except JournalPoisoned:
-                self.append = self._refuse
-                raise
-        events.clear()
-        self._ended = 0
+            self._unwritten_next += count
+            events.clear()
+            return
+        try:
+            body = self._encode(events)
+            events.clear()  # before the write: who is interrupted in it must not come with the same events again
+            self._pen.write(body, count, self._clock(), self._step)
+        except JournalPoisoned:
+            self.append = self._refuse
+            raise
+
+    def _check_open(self) -> None:
+        """Once closed, the rank is another writer's to open: nothing in its folder is touched any more."""
+        if self._over:
+            raise WriterError(f"the journal in {self.folder} is closed")
 
     def _refuse(self, event: AnyEvent) -> NoReturn:
         poison = self._pen.poison if self._pen else None

@@ -81,6 +81,29 @@ def test_a_line_that_is_no_object_has_no_field_and_no_id(line: bytes) -> None:
     assert (bad.line, bad.field, bad.rid) == (1, "", None)
 
 
+NESTED = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.mark.parametrize("line", [NESTED, b'{"rid": "a", "what": %s}' % NESTED, b'{"rid": %s}' % NESTED])
+def test_a_line_that_is_nested_beyond_all_bounds_is_a_bad_line(line: bytes) -> None:
+    """The lines around it are served."""
+    first, bad, last = read(GOOD, line, GOOD)
+    assert isinstance(bad, BadLine)
+    assert bad.line == 2
+    assert first == last == Request("a", [1, 2], 3)
+
+
+def test_a_namespace_that_no_rank_would_take_is_a_bad_line() -> None:
+    """What the rank refuses as no argument would end the whole run."""
+    line = b'{"rid": "a", "input_ids": [1], "max_new_tokens": 1, "extra_key": "%s"}'
+    for letter, most in ((b"k", 65531), (b"\xc3\xa9", 32765)):
+        (good, bad) = read(line % (letter * most), line % (letter * (most + 1)))
+        assert isinstance(good, Request)
+        assert isinstance(bad, BadLine)
+        assert (bad.line, bad.field, bad.rid) == (2, "extra_key", "a")
+        assert "65536 is the most" in str(bad)
+
+
 @pytest.mark.parametrize("rid", [b"3", b'""', b"null"])
 def test_an_id_is_a_text_that_says_something(rid: bytes) -> None:
     (bad,) = read(b'{"rid": %s, "input_ids": [1], "max_new_tokens": 1}' % rid)
