@@ -272,6 +272,8 @@ class JournalWriter:
         """One frame of everything in the buffer."""
         events = self._buffer
         if not events:
+            if self._pen is not None and self._pen.poison is not None:
+                raise self._pen.poison
             return
         if self._over:
             self._refuse(events[0])
