@@ -148,9 +148,10 @@ def _grow(
 ) -> Decision[Node]:
     """New nodes for [start, total), cut where the components want it; none at all if one of them vetoes (R93-R95)."""
     components = state.components
-    if any(component.vetoes(state, start, total, brought) for component in components):
-        yield from free_duplicate(state, brought.part(start, total), brought, Site.VETO)
-        return node
+    for component in components:
+        if component.vetoes(state, start, total, brought):
+            yield from free_duplicate(state, brought.part(start, total), brought, Site.VETO)
+            return node
     for component in components:
         yield from component.prepare(state, start, total, brought)
     parent = node

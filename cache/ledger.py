@@ -6,6 +6,8 @@ returns the pages that were not where the event said, so that a foreign journal 
 its first wrong event.
 """
 
+from operator import length_hint
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,7 +56,7 @@ class PoolBook:
     @property
     def available(self) -> int:
         """Pages that can be handed out now."""
-        return self.held[Kind.FREE]
+        return self.held[FREE]
 
     def next_free(self, count: int) -> Pages:
         """The `count` pages that would be handed out next; the caller knows that there are so many."""
@@ -102,6 +104,11 @@ class PoolBook:
         if len(pages) == 4:
             page = page_of(pages, "little")
             return 0 < page <= self.capacity and self.account_at[page] == account
+        if len(pages) <= 4 * FEW:
+            few = memoryview(pages).cast("I").tolist()
+            if not few or max(few) > self.capacity or len(set(few)) < len(few):
+                return not few
+            return list(map(self.account_at.__getitem__, few)).count(account) == len(few)
         ids = places_of(pages)
         return self._held_by(ids, account) and not self.repeats(ids)
 
@@ -142,16 +149,21 @@ class PoolBook:
 
     def _move_few(self, pages: Pages, giver: int, taker: int, seq: int) -> int:
         """Move pages one by one up to the first that is not with the giver; returns how many moved."""
-        account, since, weight, capacity = self.account_at, self.since_at, self.weight_at, self.capacity
-        step, moved, total = taker - giver, 0, 0
-        for page in memoryview(pages).cast("I"):
-            if not 0 < page <= capacity or account[page] != giver:
+        account, since, weight, total = self.account_at, self.since_at, self.weight_at, 0
+        ids = memoryview(pages).cast("I").tolist()
+        if giver == RESERVED or max(ids) > self.capacity:
+            return 0
+        left = iter(ids)
+        for page in left:
+            if account[page] != giver:
+                moved = len(ids) - length_hint(left) - 1
                 break
             account[page] = taker
             since[page] = seq
             total += weight[page]
-            moved += 1
-        self.digest += step * total
+        else:
+            moved = len(ids)
+        self.digest += (taker - giver) * total
         return moved
 
     def _move_many(self, pages: Pages, giver: int, taker: int, seq: int) -> bool:
@@ -242,7 +254,7 @@ class MappingBook:
     def _set_few(self, full: Pages, swa: Pages) -> bool:
         """Map each page in a loop if all are known and unmapped; else nothing is written."""
         swa_of, weight, size, total = self.swa_of_at, self.weight_at, len(self.swa_of), 0
-        pages, targets = memoryview(full).cast("I"), memoryview(swa).cast("i")
+        pages, targets = memoryview(full).cast("I").tolist(), memoryview(swa).cast("i").tolist()
         for page in pages:
             if page >= size or swa_of[page]:
                 return False
@@ -256,7 +268,7 @@ class MappingBook:
     def _clear_few(self, full: Pages, swa: Pages) -> bool:
         """Unmap each page in a loop if all are mapped as the event says; else nothing is written."""
         swa_of, weight, size, total = self.swa_of_at, self.weight_at, len(self.swa_of), 0
-        pages, targets = memoryview(full).cast("I"), memoryview(swa).cast("i")
+        pages, targets = memoryview(full).cast("I").tolist(), memoryview(swa).cast("i").tolist()
         if len(pages) != len(targets):
             return False
         for page, target in zip(pages, targets, strict=True):

@@ -22,6 +22,11 @@ from radixledger.journal.units import ROOT, TokenCount
 
 def spare_pages(state: State, node: Node) -> int:
     """How many of the first pages of `node` no boundary can need; all of them are live or none."""
+    return max(0, node.pages - needed_pages(state, node))
+
+
+def needed_pages(state: State, node: Node) -> int:
+    """How many pages that end where `node` does a boundary may need that lies there or below."""
     tail, far, needed, below, each = state.tail_pages, state.reach_pages, 0, 0, node
     while True:
         children = each.children
@@ -36,8 +41,7 @@ def spare_pages(state: State, node: Node) -> int:
         below += each.pages
         if below >= far or not each.swa:
             break
-    spare = node.pages - needed
-    return max(0, spare)
+    return needed
 
 
 def offer_spare(state: State, node: Node) -> None:
@@ -52,16 +56,21 @@ def offer_spare(state: State, node: Node) -> None:
 
 def offer_above(state: State, node: Node) -> None:
     """What is below `node` has changed, or that it ends something: it and those above it may be spare by now."""
-    if state.spare_order is None:
+    order = state.spare_order
+    if order is None or node.parent is None:
         return
-    span = state.reach_pages
+    far = span = state.reach_pages
+    needed = needed_pages(state, node)
     while node.parent is not None and span > 0:
-        if node.swa and not (node.swa_locks or node.queued & IN_SPARE_ORDER):
-            offer_spare(state, node)
-        span -= node.pages
+        pages, live = node.pages, node.swa
+        if live and pages > needed and not (node.swa_locks or node.queued & IN_SPARE_ORDER):
+            node.queued |= IN_SPARE_ORDER
+            heappush(order, (node.swa_tick, node.id, node))
+        span -= pages
         node = node.parent
         if node.children is None or len(node.children) != 1:
             return
+        needed = far if node.asked else needed - pages if live else 0
 
 
 # -- prompts and their answers -------------------------------------------------------------------------------

@@ -191,7 +191,8 @@ def graft(state: State, node: Node) -> None:
     offer_leaf(state, node)
     offer_window(state, node)
     if state.spare_order is not None:
-        take_up(state, parent)
+        if parent.answers:
+            take_up(state, parent)
         offer_above(state, parent)
 
 
@@ -231,7 +232,7 @@ def prune(state: State, node: Node) -> None:
     parent = node.parent
     assert parent is not None, "the root is never removed"
     assert parent.children is not None, "a node hangs in its parent"
-    asked = will(state, node)
+    asked = will(state, node) if node.answers else None
     state.tree_digest -= node.weight * node_value(node)
     del parent.children[child_key(node, state.stride)]
     del state.nodes[node.id]
@@ -245,7 +246,8 @@ def prune(state: State, node: Node) -> None:
     if parent.parent is not None and (parent.children is None or parent.demoted):
         offer_leaf(state, parent)
     if state.spare_order is not None:
-        bequeath(state, asked, parent)
+        if asked is not None:
+            bequeath(state, asked, parent)
         offer_above(state, parent)
     if not state.seq & 255:
         for order in (

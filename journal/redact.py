@@ -32,7 +32,8 @@ HASH_BYTES = 8
 
 HASHED, PLAIN = "hashed", "plain"
 
-_HALF = np.uint64(32)
+_HALF = np.array(32, np.uint64)
+"""An array, as the two secret numbers are: numpy takes longer to make one of a number than to use it."""
 
 
 class Redactor:
@@ -54,7 +55,7 @@ class Redactor:
         self._key = key
         secret = np.frombuffer(hashlib.shake_256(b"page" + key).digest(2 * stride + 16), "<u8")
         self._factors = secret[: stride // 4]
-        self._offset, self._mix = secret[-2], secret[-1] | np.uint64(1)
+        self._offset, self._mix = np.array(secret[-2]), np.array(secret[-1] | np.uint64(1))
         self.namespace_hash = lru_cache(maxsize=4096)(self._namespace_hash)
         self.by_type: dict[type, Callable[[Any], AnyEvent]] = {
             Opened: self._opened,

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache import eviction, spare, window_component
+from radixledger.cache import spare
 from radixledger.cache.config import BadConfig
 from radixledger.cache.eviction import oldest_spare, oldest_window
 from radixledger.cache.invariants import broken_laws
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import LawBroken
-from radixledger.cache.spare import spare_pages
+from radixledger.cache.spare import needed_pages, spare_pages
 from radixledger.cache.state import Node, State
 from radixledger.cache.watch import Watched
 from radixledger.cache.window_component import WindowComponent
@@ -258,10 +258,9 @@ def test_an_eviction_asks_about_its_victim_and_what_lies_above_it(monkeypatch: p
 
     def question(state: State, node: Node) -> int:
         asked.append(node)
-        return spare_pages(state, node)
+        return needed_pages(state, node)
 
-    for module in (eviction, spare, window_component):
-        monkeypatch.setattr(module, "spare_pages", question)
+    monkeypatch.setattr(spare, "needed_pages", question)
     counts = []
     for conversations in (4, 64):
         served = Served(replace_shape(full=9000, swa=9000, row_pages=200))
