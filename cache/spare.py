@@ -57,7 +57,7 @@ def offer_spare(state: State, node: Node) -> None:
 def offer_above(state: State, node: Node) -> None:
     """What is below `node` has changed, or that it ends something: it and those above it may be spare by now."""
     order = state.spare_order
-    if order is None or node.parent is None:
+    if order is None:
         return
     far = span = state.reach_pages
     needed = needed_pages(state, node)
