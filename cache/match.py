@@ -72,9 +72,7 @@ def walk(state: State, key: bytes, namespace: bytes, *, full_only: bool = False)
     node, at, pages = state.root, 0, 0
     stop = Stop.END_OF_KEY
     while at < stop_at:
-        page = key[at : at + stride]
-        children = node.children
-        child = children.get(page if at else (namespace, page)) if children else None
+        child = find_child(state, node, key, at, namespace)
         if child is None:
             stop = Stop.NO_CHILD
             break
