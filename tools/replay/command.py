@@ -24,6 +24,11 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Tell the story of a page, a node or a request: who held what, who gave it up, why, and in which event.",
     ),
+    "locks": Subcommand(
+        "radixledger.tools.replay.locks",
+        "command",
+        "Show who holds which window, since when, for which request, and what that keeps from being evicted.",
+    ),
     "lost-reuse": Subcommand(
         "radixledger.tools.replay.lost_reuse",
         "command",

@@ -1,0 +1,141 @@
+"""`radixledger replay locks`: who holds which window, since when, and what it blocks.
+
+Not here: following the receipts (`radixledger.replay.locks`) and what they keep (`radixledger.replay.lock_report`).
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from radixledger.journal.reader import JournalReader
+from radixledger.replay.lock_report import Holding, LockReport, locks_at
+from radixledger.tools.console import (
+    FINDINGS,
+    count_of,
+    count_text,
+    examples,
+    exit_with,
+    json_flag,
+    print_json,
+    print_table,
+    remark,
+)
+from radixledger.tools.event_text import time_text
+from radixledger.tools.replay.arguments import rank_option, salvage_flag, seq_of, the_rank, watched
+from radixledger.tools.run_argument import run_of_one_rank_argument
+
+
+@click.command(
+    epilog=examples(
+        "radixledger replay locks RUN",
+        "radixledger replay locks RUN --rank 0 --at 41237",
+        "radixledger replay locks RUN --at +1500ms --json | jq '.holds[] | select(.fault != \"\")'",
+    ),
+)
+@run_of_one_rank_argument
+@rank_option
+@click.option(
+    "--at",
+    metavar="SEQ|TIME",
+    help="An event, a time (ISO 8601), or +ms since the first event.  [default: the end]",
+)
+@salvage_flag
+@json_flag
+def command(run: Path, rank: int | None, at: str | None, salvage: bool, as_json: bool) -> None:
+    """Show who holds which window, since when, for which request, and what that keeps from being evicted.
+
+    Exit code 1 where a lock outlived its request, was kept beside its successor, or was given back without being held.
+    """
+    reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
+    seq = reader.last_seq if at is None else seq_of(reader, at)
+    with watched(run, reader.rank) as watch:
+        report = locks_at(reader, seq, watch)
+    if as_json:
+        print_json(report)
+    else:
+        _print_report(report)
+    for notice in reader.notices:
+        remark(notice)
+    if not report.clean:
+        exit_with(FINDINGS)
+
+
+def _print_report(report: LockReport) -> None:
+    where = f"rank {report.rank}, event {report.seq}, {time_text(report.time_ns)}, step {report.step}"
+    click.echo(f"{where}: {count_of(len(report.holds), 'lock')}")
+    for pool, capacity, available, evictable, protected in (
+        ("FULL", report.full_capacity, report.full_available, report.full_evictable, report.full_protected),
+        ("SWA", report.swa_capacity, report.swa_available, report.swa_evictable, report.swa_protected),
+    ):
+        if capacity:
+            counts = f"{count_text(available)} free, {count_text(evictable)} evictable, {count_text(protected)} locked"
+            click.echo(f"{pool}, {count_text(capacity)} pages: {counts}")
+    if report.holds:
+        columns = ("for", "node", "window", "since", "steps", "FULL", "SWA")
+        title = "\nlocks, the oldest first: windows in tokens; pages that it alone keeps, of those it holds"
+        print_table(columns, [_row(each) for each in report.holds], title=title)
+        told = [f"{holder(each)}: {text}" for each in report.holds if (text := "; ".join(_meanwhile(each)))]
+        if told:
+            click.echo("\nwhile they were held")
+        for line in told:
+            click.echo(line)
+    _print_faults(report)
+
+
+def _row(hold: Holding) -> tuple[object, ...]:
+    window = (
+        f"[{hold.window_start}, {hold.path})" if hold.window_start < hold.path else f"none, [0, {hold.path})"
+    )
+    since = f"{hold.since_seq} {hold.cause}" if hold.since_seq else "before the journal"
+    return (
+        holder(hold), str(hold.node), window, since, str(hold.steps) if hold.since_seq else "?",
+        f"{hold.full_alone} of {hold.full_pages}", f"{hold.swa_alone} of {hold.swa_pages}",
+    )  # fmt: skip
+
+
+def holder(hold: Holding) -> str:
+    """Who a lock is for."""
+    return hold.rid or (f"request {hold.request}" if hold.request else "nobody in particular")
+
+
+def _meanwhile(hold: Holding) -> Iterator[str]:
+    """What was short while a lock was held, and what is wrong with it."""
+    if hold.fault:
+        yield f"LEAKED: {hold.fault} (event {hold.fault_seq})"
+    if hold.evictions_short:
+        lacking = [
+            f"{count} {pool}"
+            for count, pool in ((hold.full_lacking, "FULL"), (hold.swa_lacking, "SWA"))
+            if count
+        ]
+        yield f"{count_of(hold.evictions_short, 'eviction')} fell short by {' and '.join(lacking)} pages"
+    if hold.refusals:
+        yield f"{count_of(hold.refusals, 'refusal')} for want of pages"
+    passed = [
+        f"{count} {pool}" for count, pool in ((hold.passed_full, "FULL"), (hold.passed_swa, "SWA")) if count
+    ]
+    if passed:
+        yield f"{' and '.join(passed)} pages evicted that were used later"
+
+
+def _print_faults(report: LockReport) -> None:
+    if not report.fault_count:
+        return
+    columns = ("event", "fault", "node", "boundary", "for", "cause")
+    rows = [
+        (
+            str(each.seq),
+            each.fault,
+            str(each.node),
+            str(each.boundary),
+            each.rid or f"request {each.request}",
+            each.cause,
+        )
+        for each in report.faults
+    ]
+    print_table(
+        columns, rows, title=f"\n{count_of(report.fault_count, 'fault')}, in the words of unbalanced_lock"
+    )
+    if report.fault_count > len(rows):
+        click.echo(f"... and {count_text(report.fault_count - len(rows))} more")
