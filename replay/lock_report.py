@@ -14,7 +14,7 @@ from radixledger.journal.units import TO_ROOT
 from radixledger.replay.fold import moments
 from radixledger.replay.holds import UNTOLD, Hold, LockFault
 from radixledger.replay.locks import Locks
-from radixledger.replay.seek import Watch, beginning_of
+from radixledger.replay.seek import Watch, beginning_of, check_known
 
 
 class Holding(Struct, frozen=True):
@@ -83,10 +83,11 @@ class LockReport(Struct, frozen=True):
 
 
 def locks_at(reader: JournalReader, seq: int, watch: Watch = iter) -> LockReport:
-    """Who holds what behind event `seq`; raises what reading and folding raise.
+    """Who holds what behind event `seq`; raises NoSuchEvent, and what reading and folding raise.
 
     The journal is read from its beginning, because a lock knows its own age and no snapshot does.
     """
+    check_known(reader, seq)
     begin = beginning_of(reader)
     locks, state, frame, last = Locks(begin.state), begin.state, None, None
     for last in moments(watch(reader.frames(begin.next_seq)), state):

@@ -73,12 +73,17 @@ def beginning_of(reader: JournalReader) -> Beginning:
     return Beginning(load(reader, ref) if ref else None, [])
 
 
-def state_at(reader: JournalReader, seq: int, watch: Watch = iter) -> State:
-    """The state after event `seq`; raises NoSuchEvent, NoBaseline, Unfoldable and whatever reading raises."""
+def check_known(reader: JournalReader, seq: int) -> None:
+    """Raise NoSuchEvent for an event behind which no state can be known: before the journal begins, or behind its end."""
     last, baseline = reader.last_seq, reader.baseline()
     first = baseline.seq if baseline is not None else Seq(1)
     if not first <= seq <= last:
         raise NoSuchEvent(reader.folder, seq=Seq(seq), first_seq=first, last_seq=last)
+
+
+def state_at(reader: JournalReader, seq: int, watch: Watch = iter) -> State:
+    """The state after event `seq`; raises NoSuchEvent, NoBaseline, Unfoldable and whatever reading raises."""
+    check_known(reader, seq)
     begin = beginning_before(reader, seq)
     if begin.state is not None and begin.state.seq == seq:
         return begin.state
