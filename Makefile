@@ -38,8 +38,8 @@ setup: .venv/ready
 	[ -x $(BIN)/python ] || { echo "setup: .venv from $$($$python --version)"; $$python -m venv .venv || exit 1; }; \
 	: >.venv/setup.log; \
 	step 'pip' $(BIN)/python -m pip install --disable-pip-version-check --upgrade 'pip>=25.1'; \
-	step 'radixledger with its engine (numpy, msgspec, duckdb, click, rich, fsspec; jax, safetensors) and the checkers' \
-	  $(BIN)/python -m pip install --disable-pip-version-check --editable '.[serve]' --group dev; \
+	step 'radixledger with its engine (numpy, msgspec, duckdb, click, rich, fsspec; jax, safetensors; pyzmq) and the checkers' \
+	  $(BIN)/python -m pip install --disable-pip-version-check --editable '.[serve,export]' --group dev; \
 	touch $@; \
 	echo "setup: done in $$(( $$(date +%s) - begun )) s"
 

@@ -1,4 +1,4 @@
-"""Recover a damaged journal into a copy: what can be read is written anew, and a `Gap` says what cannot.
+"""Copy a journal: what can be read is written anew, as it was or rewritten, and a `Gap` says what cannot.
 
 Rule: never in place. The run that is recovered is evidence; the copy is a journal like any other, sealed and
 whole, with the same numbers, times and steps, that the doctor finds nothing wrong with but its gaps.
@@ -7,15 +7,16 @@ whole, with the same numbers, times and steps, that the doctor finds nothing wro
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from radixledger.journal.codec import Decoder, Encoder, NotEvents, gap_frame
+from radixledger.journal.codec import Decoder, Encoder, NotEvents, fingerprint, gap_frame
 from radixledger.journal.cursor import Cursor, Placed
 from radixledger.journal.disk import Disk
 from radixledger.journal.errors import NoJournal, ReaderError, RunExists
-from radixledger.journal.events import AnyEvent, Gap, Opened
+from radixledger.journal.events import SCHEMA_VERSION, AnyEvent, Gap, Opened
 from radixledger.journal.folder import SnapshotRef, rank_folder, snapshot_path
 from radixledger.journal.frame import RawFrame, chain_start
 from radixledger.journal.live import LiveWriter
@@ -38,7 +39,21 @@ class Recovered(Struct):
     notices: list[str] = field(default_factory=list)
 
 
-def recover(run: Path, rank: Rank, to: Path, advance: Callable[[int], None] = lambda _: None) -> Recovered:
+class Rewrite(NamedTuple):
+    """What becomes of events, and of the images in snapshots, on their way into a copy. An image may raise ValueError."""
+
+    event: Callable[[AnyEvent], AnyEvent]
+    image: Callable[[bytes], bytes]
+
+
+def recover(
+    run: Path,
+    rank: Rank,
+    to: Path,
+    advance: Callable[[int], None] = lambda _: None,
+    *,
+    rewrite: Rewrite | None = None,
+) -> Recovered:
     """Copy one rank of `run` into the run `to`, which must not have that rank; `advance` is told of events.
 
     Raises NoJournal where there is no event to copy, RunExists, TooNew and OSError.
@@ -48,7 +63,7 @@ def recover(run: Path, rank: Rank, to: Path, advance: Callable[[int], None] = la
         raise RunExists(folder, rank=rank, last_seq=None)
     reader = JournalReader(run, rank)
     done = Recovered(rank, str(folder))
-    copy = _Copy(folder, done, wanted={int(ref.seq) for ref in reader.snapshots()})
+    copy = _Copy(folder, done, {int(ref.seq) for ref in reader.snapshots()}, rewrite)
     with closing(Cursor(reader.folder, rank, reader.first_seq, salvage=True, note=copy.note)) as cursor:
         for placed in cursor.run():
             copy.write(placed)
@@ -64,12 +79,13 @@ def recover(run: Path, rank: Rank, to: Path, advance: Callable[[int], None] = la
 class _Copy:
     """The journal that is being made."""
 
-    def __init__(self, folder: Path, done: Recovered, wanted: set[int]) -> None:
+    def __init__(self, folder: Path, done: Recovered, wanted: set[int], rewrite: Rewrite | None) -> None:
         self._folder, self._done, self._disk = folder, done, Disk()
         self._source: Heading | None = None
         self._writer: LiveWriter | None = None
         self._decoder = Decoder()
         self._wanted = wanted
+        self._rewrite = rewrite
         self._chain_at: dict[int, bytes] = {}
         """The chain of the copy after each event that a snapshot names."""
 
@@ -87,6 +103,9 @@ class _Copy:
 
     def _write_frame(self, placed: Placed, raw: RawFrame) -> None:
         raw, events = self._readable(raw, placed.path)
+        if self._rewrite is not None:
+            events = list(map(self._rewrite.event, events))
+            raw = raw._replace(body=Encoder().encode(events))
         writer = self._writer_for(placed.heading, raw, events)
         writer.append_raw(raw)
         match events[0]:
@@ -103,8 +122,9 @@ class _Copy:
         try:
             image, _ = reader.read_snapshot(ref)
             head = read_head(ref.path)
-        except ReaderError as error:
-            self.note(str(error))
+            image = self._rewrite.image(image) if self._rewrite else image
+        except (ReaderError, ValueError) as error:
+            self.note(f"{ref.path.name}: {error}" if isinstance(error, ValueError) else str(error))
             return
         if chain is None:
             self.note(f"{ref.path.name}: the event that it follows is lost, so it was left out")
@@ -148,11 +168,23 @@ class _Copy:
         chain = self._writer.chain if self._writer else heading.chain
         self.finish_segment()
         self._source = heading
-        heading = replace(_told_by(events[0], heading), seq_first=Seq(raw.seq_begin))
+        heading = replace(self._rewritten(_told_by(events[0], heading)), seq_first=Seq(raw.seq_begin))
         chain = chain or chain_start(heading.run, heading.rank)
         self._disk.make_folder(self._folder)
         self._writer = LiveWriter(self._folder, replace(heading, chain=chain), self._disk)
         return self._writer
+
+    def _rewritten(self, heading: Heading) -> Heading:
+        """The heading with its `Opened` as the copy tells it, in the vocabulary of today; as it was where that cannot be read."""
+        if self._rewrite is None:
+            return heading
+        try:
+            opened = self._rewrite.event(heading.opening())
+        except NotEvents:
+            return heading
+        return replace(
+            heading, opened=Encoder().encode([opened]), schema=SCHEMA_VERSION, fingerprint=fingerprint()
+        )
 
 
 def _told_by(first: AnyEvent, heading: Heading) -> Heading:

@@ -57,6 +57,11 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Rebuild what was true from a journal: verify it, show any state, tell a page's story.",
     ),
+    "export": Subcommand(
+        "radixledger.tools.export.command",
+        "command",
+        "Give a journal to other programs: as a Perfetto trace, as the KV events that routers read.",
+    ),
     "load": Subcommand(
         "radixledger.tools.load",
         "command",

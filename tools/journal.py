@@ -1,6 +1,6 @@
-"""`radixledger journal`: look at a journal, count it, examine it, recover it.
+"""`radixledger journal`: look at a journal, count it, examine it, recover it, take the tokens out of it.
 
-Rule: these commands only read, and `recover` writes a copy; a journal on a read-only mount, or one that is being
+Rule: these commands only read, and `recover` and `redact` write a copy; a journal on a read-only mount, or one that is being
 written, can be given to any of them.
 """
 
@@ -18,10 +18,12 @@ from radixledger.journal.doctor import Verdict, examine
 from radixledger.journal.events import AnyEvent, Closed, Gap
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.recover import Recovered
 from radixledger.journal.recover import recover as recover_rank
-from radixledger.journal.redact import spelled_out
+from radixledger.journal.redact import default_key_path, load_or_create_key, spelled_out
 from radixledger.journal.tally import tally
 from radixledger.journal.units import Rank, Seq
+from radixledger.replay.redaction import redact as redact_rank
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
@@ -73,11 +75,18 @@ def _event_names(_: click.Context, __: click.Parameter, words: tuple[str, ...]) 
 rank_option = click.option(
     "--rank", "ranks", type=int, multiple=True, help="Only this rank; may be given again. Default: all."
 )
+copy_option = click.option(
+    "--to",
+    "to",
+    type=GivenPath(path_type=Path),
+    required=True,
+    help="The run to make; it must not have these ranks yet.",
+)
 
 
 @click.group("journal", epilog=examples("radixledger journal cat RUN", "radixledger journal doctor RUN"))
 def command() -> None:
-    """Look at a journal, count it, examine it, recover it.
+    """Look at a journal, count it, examine it, recover it, take the tokens out of it.
 
     RUN is the folder that was given as --journal, with one rank-NNNN folder per rank, or the URL of one.
     """
@@ -253,13 +262,7 @@ def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
     epilog=examples("radixledger journal recover RUN --to COPY", "radixledger journal doctor COPY"),
 )
 @existing_run_argument
-@click.option(
-    "--to",
-    "to",
-    type=GivenPath(path_type=Path),
-    required=True,
-    help="The run to make; it must not have these ranks yet.",
-)
+@copy_option
 @rank_option
 @json_flag
 def recover(run: Path, to: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
@@ -267,13 +270,49 @@ def recover(run: Path, to: Path, ranks: tuple[int, ...], *, as_json: bool) -> No
 
     The exit code is 1 where events were lost.
     """
+    _demand_room(run, to)
+    with progress("copying events") as advance:
+        _tell_copied([recover_rank(run, rank, to, advance) for rank in _ranks(run, ranks)], as_json=as_json)
+
+
+@command.command(
+    short_help="Copy a run with its tokens as keyed hashes.",
+    epilog=examples(
+        "radixledger journal redact RUN --to COPY",
+        "radixledger journal redact RUN --to COPY --key-file team.key  # joins with others of this key",
+    ),
+)
+@existing_run_argument
+@copy_option
+@click.option(
+    "--key-file",
+    type=GivenPath(path_type=Path),
+    help="Key of the hashes, made where there is none.  [default: beside the copy]",
+)
+@rank_option
+@json_flag
+def redact(run: Path, to: Path, key_file: Path | None, ranks: tuple[int, ...], *, as_json: bool) -> None:
+    """Copy a run that holds token ids into one that holds keyed hashes of them, to hand to others. RUN is not touched.
+
+    Who owned what, and every verdict, stays the same. Request ids, labels, lengths and times stay readable. Keep the key
+    to yourself: with it, who knows a prompt can find it. The exit code is 1 where events were lost to damage.
+    """
+    _demand_room(run, to)
+    chosen = _ranks(run, ranks)
+    key = load_or_create_key(key_file or default_key_path(to))
+    with progress("redacting events") as advance:
+        _tell_copied([redact_rank(run, rank, to, key, advance) for rank in chosen], as_json=as_json)
+
+
+def _demand_room(run: Path, to: Path) -> None:
     copy = spelled_out(to)
     if not copy.name or copy.is_relative_to(spelled_out(run)):
         raise CommandFailure(
             f"{to} is no place for a copy of {as_given(run)}, which stays as it is: name a new folder", USAGE
         )
-    with progress("copying events") as advance:
-        done = [recover_rank(run, rank, to, advance) for rank in _ranks(run, ranks)]
+
+
+def _tell_copied(done: list[Recovered], *, as_json: bool) -> None:
     if as_json:
         print_json(done)
     else:

@@ -368,3 +368,19 @@ def test_pages_are_told_as_runs() -> None:
 def test_times_are_utc_or_seconds_of_a_virtual_run() -> None:
     assert time_text(1_500_000_000) == "+1.500000s"
     assert time_text(1_790_000_000_123_456_789) == "2026-09-21T14:13:20.123456Z"
+
+
+def test_redact_makes_a_copy_without_tokens_and_a_key_beside_it(
+    told: Told, run: Path, tmp_path: Path
+) -> None:
+    """The key stays with who made the copy: beside it, mode 0600, and not in it."""
+    code, out, _ = told("redact", run, "--to", tmp_path / "copy", "--json")
+    assert (code, json.loads(out)[0]["lost"]) == (0, 0)
+    key = tmp_path / "copy.redaction.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    code, _, err = told("redact", tmp_path / "copy", "--to", tmp_path / "again")
+    assert code == 3
+    assert "hashes already" in err
+    code, _, err = told("redact", run, "--to", run / "copy")
+    assert code == 2
+    assert "no place for a copy" in err

@@ -1,0 +1,220 @@
+"""What the cache holds, block by block, in the wire form that vLLM and SGLang publish for routers.
+
+A block is one page of a prefix that the tree keeps; its hash covers everything before it, so that equal hashes mean equal
+prefixes. A batch is the array `[time, events, rank]` in msgpack, an event an array that begins with its name:
+
+    ["BlockStored", hashes, parent hash or nil, token ids, tokens per block, LoRA id (nil), medium]
+    ["BlockRemoved", hashes, medium]
+    ["AllBlocksCleared"]
+
+Rule 1: a batch is what one frame of the journal did; frames that change no block make none, and batches are numbered from 0, so
+that the same journal gives the same batches whenever it is read. Rule 2: told is where FULL pages are, on the device or on the host; a
+hit needs live SWA behind it too, which this form has no word for.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from radixledger.cache.state import Node, State
+from radixledger.journal.causes import Operation
+from radixledger.journal.events import (
+    Adopted,
+    BackupEnded,
+    Demoted,
+    Flushed,
+    HostDropped,
+    LoadEnded,
+    Opened,
+    Removed,
+    Split,
+    Transferred,
+)
+from radixledger.journal.frame import Frame
+from radixledger.journal.reader import JournalReader
+from radixledger.journal.redact import PLAIN
+from radixledger.journal.units import ROOT, NodeId
+from radixledger.replay.seek import beginning_of
+
+DEVICE, HOST = "GPU", "CPU"
+"""Media, in the words that subscribers know: the first is the device, whatever it is."""
+
+_POSITIVE = (1 << 63) - 1
+"""Hashes are positive in 64 bits with and without a sign."""
+
+
+class KvEvent(msgspec.Struct, array_like=True, tag=True, frozen=True, gc=False):
+    """The parent of what is published."""
+
+
+class BlockStored(KvEvent, frozen=True, gc=False):
+    """Blocks that follow each other are held from now on, behind the block `parent_block_hash` (None: at the beginning).
+
+    token_ids: of all of them, in order; empty where the journal holds hashes only.
+    """
+
+    block_hashes: list[int]
+    parent_block_hash: int | None
+    token_ids: list[int]
+    block_size: int
+    lora_id: int | None = None
+    medium: str = DEVICE
+
+
+class BlockRemoved(KvEvent, frozen=True, gc=False):
+    """Blocks that are held on `medium` no more."""
+
+    block_hashes: list[int]
+    medium: str = DEVICE
+
+
+class AllBlocksCleared(KvEvent, frozen=True, gc=False):
+    """Nothing is held: the server began, or was flushed."""
+
+
+class Batch(msgspec.Struct, array_like=True, frozen=True):
+    """What one frame did; `ts` in seconds, as the journal has it."""
+
+    ts: float
+    events: list[KvEvent]
+    data_parallel_rank: int
+
+
+class _Blocks(NamedTuple):
+    """A node's blocks: the hash before them, theirs, and the key bytes that they were made of."""
+
+    parent: int | None
+    hashes: list[int]
+    key: bytes
+
+
+class KvEvents:
+    """Follows the tree of one rank; give it every frame from the first, or from where `state` ends.
+
+    Memory grows with the tree. A journal that was broken gives what it says: a node that was never told of holds nothing.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self._nodes: dict[int, _Blocks] = {}
+        self._begin(opened)
+        self._by_type: dict[type, Callable[[Any], Iterator[KvEvent]]] = {
+            Opened: self._opened,
+            Transferred: self._transferred,
+            Split: self._split,
+            Removed: self._removed,
+            Flushed: self._flushed,
+            Demoted: lambda event: self._gone(event.node, DEVICE),
+            HostDropped: lambda event: self._gone(event.node, HOST),
+            Adopted: lambda event: self._stored(event.node, DEVICE),
+            BackupEnded: lambda event: self._stored(event.node, HOST) if event.landed else iter(()),
+            LoadEnded: lambda event: self._stored(event.node, DEVICE) if event.landed else iter(()),
+        }
+
+    def _begin(self, opened: Opened) -> None:
+        self._nodes.clear()
+        self._rank, self._stride = int(opened.rank), opened.stride
+        self._page_size = opened.config.page_size
+        self._words = opened.stride // 4 // opened.config.page_size if opened.redaction == PLAIN else 0
+        """int32 words of a key unit; a pair's first one is its token. 0: keys are hashes."""
+
+    def standing(self, state: State) -> list[KvEvent]:
+        """What a state holds that the journal begins with, as events."""
+        events: list[KvEvent] = [AllBlocksCleared()]
+        waiting: list[Node] = [state.root]
+        while waiting:
+            node = waiting.pop()
+            waiting += (node.children or {}).values()
+            if node.parent is None:
+                continue
+            self._put(node.id, node.parent.id, node.key, node.namespace)
+            events += self._stored(node.id, DEVICE) if node.full else ()
+            events += self._stored(node.id, HOST) if node.host and not node.backup else ()
+        return events
+
+    def batch(self, frame: Frame) -> Batch | None:
+        """What a frame did to blocks; None where it did nothing."""
+        events = [told for event in frame.events for told in self._of(event)]
+        return Batch(frame.time_ns / 1e9, events, self._rank) if events else None
+
+    def _of(self, event: Any) -> Iterator[KvEvent]:
+        told = self._by_type.get(type(event))
+        return told(event) if told is not None else iter(())
+
+    def _opened(self, event: Opened) -> Iterator[KvEvent]:
+        self._begin(event)
+        yield AllBlocksCleared()
+
+    def _flushed(self, _: Flushed) -> Iterator[KvEvent]:
+        self._nodes.clear()
+        yield AllBlocksCleared()
+
+    def _transferred(self, event: Transferred) -> Iterator[KvEvent]:
+        self._put(event.node, event.parent, event.key, event.namespace)
+        return self._stored(event.node, DEVICE)
+
+    def _put(self, node: NodeId, parent: NodeId, key: bytes, namespace: bytes) -> None:
+        above = self._nodes.get(parent)
+        before = above.hashes[-1] if above is not None and above.hashes else None
+        last = (
+            before.to_bytes(8, "little") if before is not None else blake2b(namespace, digest_size=8).digest()
+        )
+        hashes = []
+        for at in range(0, len(key), self._stride):
+            last = blake2b(last + key[at : at + self._stride], digest_size=8).digest()
+            hashes.append(int.from_bytes(last, "little") & _POSITIVE)
+            last = hashes[-1].to_bytes(8, "little")
+        self._nodes[node] = _Blocks(before, hashes, key)
+
+    def _split(self, event: Split) -> Iterator[KvEvent]:
+        blocks = self._nodes.get(event.node)
+        if blocks is not None:
+            cut = len(event.full or event.host) >> 2
+            self._nodes[event.upper] = _Blocks(
+                blocks.parent, blocks.hashes[:cut], blocks.key[: cut * self._stride]
+            )
+            above = blocks.hashes[cut - 1] if 0 < cut <= len(blocks.hashes) else blocks.parent
+            self._nodes[event.node] = _Blocks(above, blocks.hashes[cut:], blocks.key[cut * self._stride :])
+        return iter(())
+
+    def _removed(self, event: Removed) -> Iterator[KvEvent]:
+        blocks = self._nodes.pop(event.node, None)
+        if (
+            blocks and event.full and event.cause >> 5 != Operation.FLUSH
+        ):  # a flush is told as a whole, at its end
+            yield BlockRemoved(blocks.hashes, DEVICE)
+
+    def _gone(self, node: NodeId, medium: str) -> Iterator[KvEvent]:
+        blocks = self._nodes.get(node)
+        if blocks:
+            yield BlockRemoved(blocks.hashes, medium)
+
+    def _stored(self, node: NodeId, medium: str) -> Iterator[KvEvent]:
+        blocks = self._nodes.get(node)
+        if blocks and node != ROOT:
+            yield BlockStored(
+                blocks.hashes, blocks.parent, self._tokens(blocks.key), self._page_size, None, medium
+            )
+
+    def _tokens(self, key: bytes) -> list[int]:
+        if not self._words or len(key) % (4 * self._words):
+            return []
+        tokens: list[int] = np.frombuffer(key, "<i4")[:: self._words].tolist()
+        return tokens
+
+
+def batches(reader: JournalReader, frames: Callable[[int], Iterable[Frame]] | None = None) -> Iterator[Batch]:
+    """Every batch of a rank's journal in order, from its first event or the snapshot that stands in for what is gone.
+
+    frames: what gives the frames from an event on (default: those that are there now). Raises what the reader raises.
+    """
+    begin = beginning_of(reader)
+    events = KvEvents(reader.opened)
+    if begin.state is not None:
+        yield Batch(0.0, events.standing(begin.state), int(reader.rank))
+    for frame in frames(begin.next_seq) if frames is not None else reader.frames(begin.next_seq):
+        batch = events.batch(frame)
+        if batch is not None:
+            yield batch

@@ -1,0 +1,199 @@
+"""A journal as a trace for Perfetto (ui.perfetto.dev, chrome://tracing): rows, device steps and pools on one time line.
+
+One process per rank. A row of the cache has one request at a time, so each row is a track whose slices are requests; steps
+are slices of tracks beside them, as many as overlap; pools are counters, in pages by account; what the tree lost and what
+broke a law are marks. Format: the Trace Event Format, JSON, times in microseconds since the run began. Rule: one pass,
+and memory grows with what is live, not with the journal.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from radixledger.cache.state import State
+from radixledger.journal.accounts import Kind, Pool
+from radixledger.journal.causes import label
+from radixledger.journal.events import (
+    Aborted,
+    Admitted,
+    AnyEvent,
+    Demoted,
+    Finished,
+    Healed,
+    Matched,
+    Phase,
+    Refused,
+    Removed,
+    Retracted,
+    Stepped,
+    Stop,
+    Tombstoned,
+)
+from radixledger.journal.moves import pages_of
+from radixledger.journal.reader import JournalReader
+from radixledger.replay.audit import Audit
+from radixledger.replay.seek import Watch, beginning_of
+from radixledger.replay.verdict import KEPT, RankReport
+
+Entry = dict[str, Any]
+"""One entry of `traceEvents`."""
+
+STEPS, TREE, LAWS, ROWS = 1, 2, 3, 1000
+"""Numbers of tracks in a rank's process; overlapping steps take those behind `LAWS`, rows those from `ROWS` on."""
+
+_ENDS: dict[type, str] = {Finished: "finished", Retracted: "retracted", Aborted: "aborted"}
+
+
+class Trace:
+    """The entries of one rank's journal; `report` is what the fold finds on the way."""
+
+    def __init__(self, reader: JournalReader, begun_ns: int) -> None:
+        self.report = RankReport(run=reader.opened.run, rank=reader.rank)
+        self._begin = beginning_of(reader)
+        self._frames = reader.frames(self._begin.next_seq)
+        self._audit = Audit(self.report, self._begin.state, opened=reader.opened)
+        self._pid = int(reader.rank) + 1
+        self._begun_ns = begun_ns
+        self._now = 0.0
+        self._hit: Matched | None = None
+        self._live: dict[int, tuple[float, int, Entry]] = {}
+        """Live requests: since when, in which track, and what is told of them."""
+        self._steps: dict[int, tuple[float, int, Entry]] = {}
+        self._lanes: list[int] = []
+        """Tracks of steps that were taken, and are free."""
+        self._lanes_made = 0
+        self._rows: set[int] = set()
+        self._told = 0
+        self._counted: dict[Pool, Entry] = {}
+
+    def entries(self, watch: Watch = iter) -> Iterator[Entry]:
+        """Everything, in the order of the journal; what is live at the end ends there. Raises what reading and folding raise."""
+        yield self._named("process_name", 0, f"rank {self.report.rank} of {self.report.run}")
+        for track, name in ((TREE, "tree"), (LAWS, "broken laws")):
+            yield self._named("thread_name", track, name)
+        for frame in watch(self._frames):
+            now = (frame.time_ns - self._begun_ns) / 1000
+            if now != self._now:
+                yield from self._counters()
+            self._now = now
+            self._audit.take(frame)
+            for seq, event in enumerate(frame.events, frame.seq_first):
+                yield from self._entries_of(seq, event)
+            yield from self._broken()
+        self._audit.finish()
+        yield from self._counters()
+        yield from self._broken()
+        for since, track, told in (*self._live.values(), *self._steps.values()):
+            yield self._slice(since, track, told | {"ended": "not before the journal"})
+
+    def _entries_of(self, seq: int, event: AnyEvent) -> Iterator[Entry]:
+        match event:
+            case Admitted():
+                yield from self._admitted(seq, event)
+            case Finished() | Retracted() | Aborted():
+                yield from self._ended(seq, event)
+            case Matched():
+                self._hit = event
+            case Stepped(phase=Phase.BEGAN):
+                yield from self._step_began(seq, event)
+            case Stepped():
+                began = self._steps.pop(event.step, None)
+                if began is not None:
+                    self._lanes.append(began[1])
+                    yield self._slice(*began)
+            case Tombstoned() | Healed() | Removed() | Demoted():
+                told = {"event": seq, "node": event.node, "why": label(event.cause)}
+                pages = len(event.swa if isinstance(event, Tombstoned | Healed) else event.full) >> 2
+                yield self._mark(TREE, type(event).__name__.lower(), told | {"pages": pages})
+            case Refused():
+                yield self._mark(
+                    TREE, f"refused: {event.reason[:64]}", {"event": seq, "detail": event.detail[:400]}
+                )
+            case _:
+                pass
+
+    def _admitted(self, seq: int, event: Admitted) -> Iterator[Entry]:
+        state = self._state
+        track = ROWS + (state.row_of(event.request) if state is not None else 0)
+        if track not in self._rows:
+            self._rows.add(track)
+            yield self._named("thread_name", track, f"row {track - ROWS}")
+        told: Entry = {
+            "name": event.rid[:200], "event": seq, "request": event.request, "prompt tokens": event.prompt,
+            "cached tokens": event.prefix,
+        }  # fmt: skip
+        hit = self._hit
+        if hit is not None and hit.rid == event.rid and 0 <= hit.stop < len(Stop):
+            told["stopped at"] = Stop(hit.stop).name.lower()
+        self._live[event.request] = (self._now, track, told)
+
+    def _ended(self, seq: int, event: Finished | Retracted | Aborted) -> Iterator[Entry]:
+        began = self._live.pop(event.request, None)
+        if began is None:
+            return
+        since, track, told = began
+        told |= {"ended": _ENDS[type(event)], "tokens": event.tokens, "last event": seq}
+        if isinstance(event, Finished):
+            told["tokens in the tree"] = event.cached
+        yield self._slice(since, track, told)
+
+    def _step_began(self, seq: int, event: Stepped) -> Iterator[Entry]:
+        if not self._lanes:
+            lane = STEPS if not self._lanes_made else LAWS + self._lanes_made
+            self._lanes_made += 1
+            self._lanes.append(lane)
+            name = "device steps" if lane == STEPS else f"device steps ({self._lanes_made})"
+            yield self._named("thread_name", lane, name)
+        told: Entry = {"name": f"step {event.step}", "event": seq}
+        if not (len(event.starts) | len(event.stops)) & 3:
+            told["requests"] = len(event.requests) >> 3
+            told["tokens"] = int(pages_of(event.stops).sum() - pages_of(event.starts).sum())
+        self._steps[event.step] = (self._now, self._lanes.pop(), told)
+
+    def _counters(self) -> Iterator[Entry]:
+        """The pools as they are, where they are not as they were told last."""
+        state = self._state
+        if state is None:
+            return
+        for book, protected in ((state.full, state.full_protected), (state.swa, state.swa_protected)):
+            if not book.capacity:
+                continue
+            held = book.held
+            tree = held[Kind.TREE]
+            pages = {
+                "request": held[Kind.REQUEST], "tree, locked": protected, "tree, evictable": tree - protected,
+                "pending": held[Kind.PENDING], "in flight": held[Kind.IN_FLIGHT], "free": held[Kind.FREE],
+            }  # fmt: skip
+            if self._counted.get(book.pool) != pages:
+                self._counted[book.pool] = pages
+                yield {
+                    "ph": "C",
+                    "name": f"{book.pool.name} pages",
+                    "pid": self._pid,
+                    "ts": self._now,
+                    "args": pages,
+                }
+
+    def _broken(self) -> Iterator[Entry]:
+        """Marks for what was found since the last call; a report keeps the first `KEPT`."""
+        for told in self.report.findings[self._told : KEPT]:
+            yield self._mark(LAWS, told.law, {"event": told.seq, "detail": told.detail}, scope="p")
+        self._told = len(self.report.findings)
+
+    @property
+    def _state(self) -> State | None:
+        return self._audit.state
+
+    def _named(self, what: str, track: int, name: str) -> Entry:
+        return {"ph": "M", "name": what, "pid": self._pid, "tid": track, "args": {"name": name}}
+
+    def _slice(self, since: float, track: int, told: Entry) -> Entry:
+        name, arguments = told["name"], {key: value for key, value in told.items() if key != "name"}
+        return {
+            "ph": "X", "name": name, "cat": "step" if track < ROWS else "request", "pid": self._pid, "tid": track,
+            "ts": since, "dur": max(0.0, self._now - since), "args": arguments,
+        }  # fmt: skip
+
+    def _mark(self, track: int, name: str, told: Entry, scope: str = "t") -> Entry:
+        return {
+            "ph": "i", "name": name, "cat": "mark", "s": scope, "pid": self._pid, "tid": track, "ts": self._now, "args": told,
+        }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Journals in the formats of others: `radixledger export`."""

@@ -1,0 +1,124 @@
+"""`radixledger export perfetto`: a trace for the Perfetto UI, written as it is read.
+
+Not here: what stands in it (`radixledger.replay.perfetto`).
+"""
+
+import gzip
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+import msgspec
+
+from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.units import Rank
+from radixledger.replay.perfetto import Entry, Trace
+from radixledger.tools.console import (
+    FINDINGS,
+    USAGE,
+    CommandFailure,
+    GivenPath,
+    bytes_text,
+    count_of,
+    examples,
+    exit_with,
+    json_flag,
+    print_json,
+    remark,
+)
+from radixledger.tools.replay.arguments import salvage_flag, watched
+from radixledger.tools.run_argument import run_argument
+
+
+@click.command(
+    short_help="Write a trace for ui.perfetto.dev.",
+    epilog=examples(
+        "radixledger export perfetto RUN -o run.json.gz  # then open it in https://ui.perfetto.dev",
+        "radixledger export perfetto RUN --rank 3 -o rank3.json",
+    ),
+)
+@run_argument
+@click.option(
+    "-o",
+    "--output",
+    type=GivenPath(path_type=Path, dir_okay=False),
+    required=True,
+    help="The file to write; compressed where its name ends in .gz.",
+)
+@click.option("--rank", type=int, help="Only this rank.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@salvage_flag
+@json_flag
+def command(run: Path, output: Path, rank: int | None, *, force: bool, salvage: bool, as_json: bool) -> None:
+    """Write a trace for ui.perfetto.dev: one process per rank, with a track for each row, device steps and pool.
+
+    Slices of a row are its requests; marks are tombstones, heals, evictions and refusals, and what broke a law: the exit code
+    is 1 where there is any. The page is a web page, but it reads the file where you are: nothing is uploaded.
+    """
+    if output.exists() and not force:
+        raise CommandFailure(f"{output} is there already: name another file, or give --force", USAGE)
+    readers = [
+        JournalReader(run, each, salvage=salvage)
+        for each in ([Rank(rank)] if rank is not None else ranks_in(run))
+    ]
+    begun_ns = min(next(iter(reader.frames())).time_ns for reader in readers)
+    traces = [Trace(reader, begun_ns) for reader in readers]
+    entries = 0
+    with _written(output) as file:
+        encode = msgspec.json.Encoder().encode
+        file.write(b'{"displayTimeUnit":"ms","otherData":')
+        file.write(encode({"run": readers[0].opened.run, "begun": _moment(begun_ns)}))
+        file.write(b',"traceEvents":[')
+        for entry in _all(run, readers, traces):
+            file.write(b",\n" if entries else b"\n")
+            file.write(encode(entry))
+            entries += 1
+        file.write(b"\n]}\n")
+    broken = sum(sum(trace.report.broken.values()) for trace in traces)
+    size = output.stat().st_size
+    if as_json:
+        print_json({"path": str(output), "entries": entries, "bytes": size, "findings": broken})
+    else:
+        click.echo(
+            f"{output}: {count_of(entries, 'trace event')}, {bytes_text(size)}; open it in https://ui.perfetto.dev"
+        )
+    for reader in readers:
+        for notice in reader.notices:
+            remark(f"rank {reader.rank}: {notice}")
+    if broken:
+        remark(f"{count_of(broken, 'finding')} marked in the track `broken laws`")
+        exit_with(FINDINGS)
+
+
+def _all(run: Path, readers: Sequence[JournalReader], traces: Sequence[Trace]) -> Iterator[Entry]:
+    for reader, trace in zip(readers, traces, strict=True):
+        with watched(run, reader.rank) as watch:
+            yield from trace.entries(watch)
+
+
+def _moment(begun_ns: int) -> str:
+    """When the trace begins; a run in virtual time began at 0."""
+    return datetime.fromtimestamp(begun_ns / 1e9, UTC).isoformat()
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[BinaryIO]:
+    """A file that is there whole or not at all."""
+    aside = path.with_name(path.name + ".part")
+    try:
+        with aside.open("wb") as raw:
+            if path.suffix == ".gz":
+                with (
+                    gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+                    io.BufferedWriter(packed, 1 << 16) as file,
+                ):
+                    yield file
+            else:
+                yield raw
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
