@@ -35,7 +35,7 @@ COMMANDS: dict[str, Subcommand] = {
     "journal": Subcommand(
         "radixledger.tools.journal",
         "command",
-        "Look at a journal, count it, examine it, recover it.",
+        "Look at a journal, count it, examine it, recover it, take the tokens out of it.",
     ),
     "serve": Subcommand(
         "radixledger.tools.serve.command",
@@ -60,7 +60,7 @@ COMMANDS: dict[str, Subcommand] = {
     "export": Subcommand(
         "radixledger.tools.export.command",
         "command",
-        "Give a journal to other programs: as a Perfetto trace, as the KV events that routers read.",
+        "Give a journal to programs that know other formats: Perfetto, routers.",
     ),
     "load": Subcommand(
         "radixledger.tools.load",

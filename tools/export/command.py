@@ -16,14 +16,14 @@ COMMANDS: dict[str, Subcommand] = {
     "kv-events": Subcommand(
         "radixledger.tools.export.kv_events",
         "command",
-        "Tell what the cache holds in the wire form that vLLM and SGLang publish, to a file or over ZeroMQ.",
+        "Tell what the cache holds in the wire form that vLLM and SGLang publish.",
     ),
 }
 
 
 @click.group(cls=LazyGroup, table=COMMANDS)
 def command() -> None:
-    """Give a journal to programs that know other formats.
+    """Give a journal to programs that know other formats: Perfetto, routers.
 
     RUN is the folder that was given as --journal, with one rank-NNNN folder per rank, or the URL of one.
     """

@@ -52,9 +52,9 @@ def command(
     run: Path, rank: int | None, bind: str | None, replay_bind: str | None, topic: str, *, follow: bool, stay: bool,
     salvage: bool,
 ) -> None:  # fmt: skip
-    """Tell what the cache holds in the wire form that vLLM and SGLang publish: BlockStored, BlockRemoved, AllBlocksCleared.
+    """Tell what the cache holds in the wire form that vLLM and SGLang publish.
 
-    With --bind, a finished run is published when the first subscriber is there; who comes later asks --replay-bind for what
+    The events are BlockStored, BlockRemoved and AllBlocksCleared. With --bind, a finished run is published when the first subscriber is there; who comes later asks --replay-bind for what
     was before. Token ids are in the events only of a run that was written with --tokens plain. SWA is not told: a router
     may think a prefix usable whose window is gone.
     """

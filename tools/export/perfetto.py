@@ -54,9 +54,9 @@ from radixledger.tools.run_argument import run_argument
 @salvage_flag
 @json_flag
 def command(run: Path, output: Path, rank: int | None, *, force: bool, salvage: bool, as_json: bool) -> None:
-    """Write a trace for ui.perfetto.dev: one process per rank, with a track for each row, device steps and pool.
+    """Write a trace for ui.perfetto.dev: requests, device steps and pools on one time line.
 
-    Slices of a row are its requests; marks are tombstones, heals, evictions and refusals, and what broke a law: the exit code
+    A rank is a process, with a track for each row, whose slices are its requests; marks are tombstones, heals, evictions and refusals, and what broke a law: the exit code
     is 1 where there is any. The page is a web page, but it reads the file where you are: nothing is uploaded.
     """
     if output.exists() and not force:
