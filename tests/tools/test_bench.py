@@ -1,11 +1,14 @@
 """The benchmark command measures, prints, and judges nothing."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from radixledger.journal.units import Seq
 from radixledger.journal.writer import Policy
+from radixledger.tools.bench import replays
 from radixledger.tools.bench.bed import Bed, JournalNotClean
 from radixledger.tools.bench.harness import Figure
 from radixledger.tools.cli import run as radixledger
@@ -63,3 +66,39 @@ def test_a_bed_whose_journal_lost_an_event_is_refused(tmp_path_factory: pytest.T
     cache.state.seq = Seq(cache.state.seq + 1)
     with pytest.raises(JournalNotClean):
         bed.check(cache)
+
+
+def test_replay_is_measured_at_each_size_that_is_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+    """Each journal is a drive to a clean end, verified in a process of its own."""
+    assert radixledger(["bench", "replay", "--events", "3000", "--events", "6000", "--json"]) == 0
+    small, large = json.loads(capfd.readouterr().out)["replays"]
+    assert 3000 <= small["events"] < 6000 <= large["events"]
+    assert small["journal_bytes"] < large["journal_bytes"]
+    for each in small, large:
+        assert each["rate"] == pytest.approx(each["events"] / each["verify_seconds"])
+        assert each["peak_bytes"] > 1 << 20
+
+
+def test_a_journal_that_does_not_verify_has_no_figures(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A rate of folding something broken would mean nothing."""
+    drive = replays._drive
+
+    def spoilt(run: Path, events: int, advance: Callable[[int], None]) -> int:
+        recorded = drive(run, events, advance)
+        (segment,) = (run / "rank-0000").glob("*.sealed")
+        data = bytearray(segment.read_bytes())
+        data[len(data) // 2] ^= 255
+        segment.write_bytes(data)
+        return recorded
+
+    monkeypatch.setattr(replays, "_drive", spoilt)
+    with pytest.raises(JournalNotClean, match="verify ended with"):
+        list(replays.replays(tmp_path_factory.mktemp("spoilt"), (2000,), lambda _: None))
+
+
+@pytest.mark.parametrize("option", [["--events", "9"], ["--trace", "README.md"]])
+def test_an_option_of_another_part_is_refused(option: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert radixledger(["bench", "journal", *option]) == 2
+    assert f"{option[0]} goes with the part" in capfd.readouterr().err

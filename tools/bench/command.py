@@ -11,12 +11,13 @@ from tempfile import TemporaryDirectory
 import click
 
 from radixledger.journal.writer import Policy
+from radixledger.tools.bench import replays, workload
 from radixledger.tools.bench.bed import Bed
 from radixledger.tools.bench.harness import Figure, Machine, machine
 from radixledger.tools.bench.journals import journal_figures
 from radixledger.tools.bench.operations import OPERATIONS
+from radixledger.tools.bench.replays import EVENTS
 from radixledger.tools.bench.systems import system_figures
-from radixledger.tools.bench.workload import report
 from radixledger.tools.console import (
     USAGE,
     CommandFailure,
@@ -48,7 +49,8 @@ PARTS: dict[str, Part] = {
 }
 
 
-WORKLOAD = "workload"
+WORKLOAD, REPLAY = "workload", "replay"
+"""These stand alone."""
 
 
 @click.command(
@@ -58,6 +60,7 @@ WORKLOAD = "workload"
         "radixledger bench journal --json",
         "radixledger bench workload",
         "radixledger bench workload --trace mooncake_conversation_trace.jsonl --json",
+        "radixledger bench replay --events 1000000 --events 10000000",
     )
 )
 @click.argument("parts", nargs=-1, metavar="[PART]...")
@@ -72,27 +75,44 @@ WORKLOAD = "workload"
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="With `workload`: drive the first 2,000 requests of this trace in the Mooncake format, too.",
 )
+@click.option(
+    "--events",
+    type=click.IntRange(min=1),
+    multiple=True,
+    help=f"With `replay`: verify a journal of so many events; several sizes may be given.  [default: {EVENTS}]",
+)
 @json_flag
 def command(
-    parts: tuple[str, ...], quick: bool, folder: Path | None, trace: Path | None, as_json: bool
+    parts: tuple[str, ...],
+    quick: bool,
+    folder: Path | None,
+    trace: Path | None,
+    events: tuple[int, ...],
+    as_json: bool,
 ) -> None:
     """Measure operations, journal and whole workloads on this machine, beside their bars.
 
     A PART is operations, operations-committed, journal or system; without one, all are measured. The part `workload`
     stands alone: hit rate, host seconds, events and bytes of several workloads at each memory setting, on each route
-    and in each order of window victims, beside the best that any order of FULL victims could reach.
+    and in each order of window victims, beside the best that any order of FULL victims could reach. So does `replay`:
+    how fast journals of given sizes are verified, and the most memory that this takes.
     """
-    alone = list(parts) == [WORKLOAD]
+    alone = parts[0] if parts in ((WORKLOAD,), (REPLAY,)) else ""
     unknown = [part for part in parts if part not in PARTS and not alone]
     if unknown:
-        known = ", ".join([*PARTS, f"{WORKLOAD} (alone)"])
+        known = ", ".join([*PARTS, f"{WORKLOAD} (alone)", f"{REPLAY} (alone)"])
         raise CommandFailure(f"there is no part {', '.join(unknown)}; parts are {known}", USAGE)
-    if trace is not None and not alone:
+    if trace is not None and alone != WORKLOAD:
         raise CommandFailure(f"--trace goes with the part {WORKLOAD}", USAGE)
+    if events and alone != REPLAY:
+        raise CommandFailure(f"--events goes with the part {REPLAY}", USAGE)
     with TemporaryDirectory(prefix="radixledger-bench-", dir=folder) as scratch:
         place = Path(scratch)
-        if alone:
-            report(place, quick=quick, trace=trace, as_json=as_json)
+        if alone == WORKLOAD:
+            workload.report(place, quick=quick, trace=trace, as_json=as_json)
+            return
+        if alone == REPLAY:
+            replays.report(place, events or (EVENTS // 20 if quick else EVENTS,), as_json=as_json)
             return
         here = machine(place)
         figures: list[Figure] = []

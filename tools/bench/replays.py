@@ -1,0 +1,139 @@
+"""`radixledger bench replay`: how fast a long journal is verified, and how much memory that takes.
+
+The journal of each size is that of one drive of the multi-turn workload under SWA pressure, which goes on until so many
+events are recorded; verified it is by `radixledger replay verify`, in a process of its own. CPU seconds and peak memory
+are those of that process, from its start to its end. Rule: a journal that does not verify has no figures.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from shutil import rmtree
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from radixledger.cache.rank import RankCache
+from radixledger.journal.events import Config
+from radixledger.journal.writer import Policy
+from radixledger.tools.bench.bed import JournalNotClean
+from radixledger.tools.console import bytes_text, count_text, print_json, print_table, progress, seconds_text
+from radixledger.tools.driver import Driver, StepClock
+from radixledger.tools.opening import Recording, open_rank
+from radixledger.tools.streams import ConversationStream, Job, Shape
+
+EVENTS = 1_000_000
+"""Events that are recorded where nobody says how many."""
+
+EVENTS_BAR = 200_000
+"""Events that should be verified in a second."""
+
+_EVENTS_OF_A_CONVERSATION = 100
+"""Fewer than a conversation of eight turns leaves, so that there are always enough of them."""
+
+
+class Replay(NamedTuple):
+    """One journal, written and verified. Seconds are CPU seconds; `peak_bytes` is the most that verifying held in memory."""
+
+    events: int
+    journal_bytes: int
+    drive_seconds: float
+    verify_seconds: float
+    peak_bytes: int
+
+    @property
+    def rate(self) -> float:
+        """Events verified in a second."""
+        return self.events / self.verify_seconds
+
+
+class _Until:
+    """A stream of conversations that runs dry once the rank has recorded so many events."""
+
+    def __init__(self, cache: RankCache, events: int, advance: Callable[[int], None]) -> None:
+        shape = Shape(conversations=Shape().active + events // _EVENTS_OF_A_CONVERSATION)
+        self._stream, self._cache, self._events, self._advance = (
+            ConversationStream(shape),
+            cache,
+            events,
+            advance,
+        )
+        self._told = 0
+
+    def take(self) -> Job | None:
+        """The next turn, while events are wanted."""
+        seq = int(self._cache.state.seq)
+        self._advance(min(seq, self._events) - self._told)
+        self._told = min(seq, self._events)
+        return self._stream.take() if seq < self._events else None
+
+    def ended(self, job: Job, answer: NDArray[np.int32]) -> None:
+        """Tell the conversations."""
+        self._stream.ended(job, answer)
+
+
+def replays(folder: Path, sizes: Sequence[int], advance: Callable[[int], None]) -> Iterator[Replay]:
+    """Write and verify a journal of each size, one after the other; raises JournalNotClean."""
+    for events in sizes:
+        run = folder / f"run-{events}"
+        begun = time.process_time()
+        recorded = _drive(run, events, advance)
+        drive_seconds = time.process_time() - begun
+        size = sum(entry.stat().st_size for entry in run.rglob("*") if entry.is_file())
+        verify_seconds, peak_bytes = _verify(run)
+        rmtree(run)
+        yield Replay(recorded, size, drive_seconds, verify_seconds, peak_bytes)
+
+
+def _drive(run: Path, events: int, advance: Callable[[int], None]) -> int:
+    """Record at least so many events, to a clean end; how many they are."""
+    clock = StepClock()
+    config = Config(128, 2048, 768, 1024, rows=64, context_pages=512)
+    cache = open_rank(RankCache, config, Recording(run, Policy.STEP), clock=clock)
+    driver = Driver(cache, _Until(cache, events, advance), chunk_tokens=2048, max_running=32, clock=clock)
+    while driver.step():
+        pass
+    cache.close()
+    return int(cache.state.seq)
+
+
+def _verify(run: Path) -> tuple[float, int]:
+    """CPU seconds and peak memory of a process that verifies the run."""
+    verify = [sys.executable, "-m", "radixledger.tools.cli", "replay", "verify", str(run), "--json"]
+    with subprocess.Popen(verify, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None, "it was asked for"
+        told = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise JournalNotClean(f"{run}: verify ended with {process.returncode}: {told[-400:].decode()}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def report(folder: Path, sizes: Sequence[int], *, as_json: bool) -> None:
+    """Measure all sizes and print them, a row for each."""
+    with progress("recording events", sum(sizes)) as advance:
+        found = list(replays(folder, sizes, advance))
+    if as_json:
+        print_json({"bar": EVENTS_BAR, "replays": [{**each._asdict(), "rate": each.rate} for each in found]})
+        return
+    print_table(COLUMNS, [_row(each) for each in found], title="replay verify, in a process of its own")
+
+
+COLUMNS = ("events", "journal", "recorded in", "verified in", "a second", "bar", "peak memory")
+
+
+def _row(each: Replay) -> list[object]:
+    return [
+        count_text(each.events),
+        bytes_text(each.journal_bytes),
+        seconds_text(each.drive_seconds),
+        seconds_text(each.verify_seconds),
+        count_text(round(each.rate)),
+        f"≥ {count_text(EVENTS_BAR)}: {'yes' if each.rate >= EVENTS_BAR else 'no'}",
+        bytes_text(each.peak_bytes),
+    ]
