@@ -4,18 +4,16 @@ Rule: these commands only read, and `recover` and `redact` write a copy; a journ
 written, can be given to any of them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from time import sleep
-from typing import get_args
 
 import click
 import msgspec
 
 from radixledger.journal.doctor import Verdict, examine
-from radixledger.journal.events import AnyEvent, Closed, Gap
+from radixledger.journal.events import Gap
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.recover import Recovered
@@ -37,12 +35,15 @@ from radixledger.tools.console import (
     progress,
     remark,
 )
-from radixledger.tools.event_text import as_json, line, time_text
+from radixledger.tools.event_lines import (
+    TYPES,
+    json_writer,
+    line_writer,
+    refuse_to_follow_a_copy,
+    until_closed,
+)
 from radixledger.tools.journal_tables import print_recovered, print_report, print_tally
 from radixledger.tools.run_argument import as_given, existing_run_argument
-
-TYPES: list[str] = sorted(kind.__name__ for kind in get_args(AnyEvent))
-FOLLOW_EVERY_S = 0.2
 
 
 def _time_ns(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
@@ -138,14 +139,14 @@ def cat(
     chosen = _ranks(run, ranks)
     if follow and len(chosen) > 1:
         raise click.UsageError("--follow follows one rank: name it with --rank")
-    if follow and as_given(run) != str(run):
-        raise click.UsageError("--follow follows a writer, and a URL is fetched once: name a folder")
+    if follow:
+        refuse_to_follow_a_copy(run, "--follow")
     if from_seq is not None and since is not None:
         raise click.UsageError("--from and --since both say where to begin: give one")
     gaps = 0
     for rank in chosen:
         reader = JournalReader(run, rank, salvage=salvage)
-        write = _json_writer(reader) if as_lines else _line_writer(rank, several=len(chosen) > 1)
+        write = json_writer(reader) if as_lines else line_writer(rank, several=len(chosen) > 1)
         for frame in _frames(reader, from_seq, since, follow=follow):
             gaps += isinstance(frame.events[0], Gap)
             if to_seq is not None and frame.seq_first > to_seq:
@@ -174,40 +175,7 @@ def _frames(
     if not follow:
         yield from reader.frames(start)
         return
-    closed = False
-
-    def wait() -> bool:
-        if not closed:
-            sleep(FOLLOW_EVERY_S)
-        return not closed
-
-    for frame in reader.follow(start, wait=wait):
-        closed = isinstance(frame.events[-1], Closed)
-        yield frame
-
-
-def _line_writer(rank: Rank, *, several: bool) -> Callable[[Frame, int, AnyEvent], None]:
-    prefix = f"rank {rank}  " if several else ""
-    width = max(map(len, TYPES))
-
-    def write(frame: Frame, seq: int, event: AnyEvent) -> None:
-        name = type(event).__name__
-        head = f"{prefix}{seq:>9}  {time_text(frame.time_ns)}  step {frame.step:<6}  {name:<{width}}"
-        click.echo(f"{head}  {line(event)}".rstrip())
-
-    return write
-
-
-def _json_writer(reader: JournalReader) -> Callable[[Frame, int, AnyEvent], None]:
-    encode = msgspec.json.Encoder().encode
-    run = reader.run.absolute().name
-
-    def write(frame: Frame, seq: int, event: AnyEvent) -> None:
-        head = {"run": run, "rank": reader.rank, "seq": seq, "epoch": frame.epoch, "time_ns": frame.time_ns}
-        told = head | {"step": frame.step, "type": type(event).__name__} | as_json(event)
-        click.echo(encode(told))
-
-    return write
+    yield from until_closed(reader, start)
 
 
 @command.command(

@@ -36,8 +36,7 @@ from radixledger.journal.units import (
     TokenCount,
 )
 from radixledger.journal.writer import JournalWriter, Policy, Sealing
-from radixledger.tools import cli
-from radixledger.tools import journal as journal_commands
+from radixledger.tools import cli, event_lines
 from radixledger.tools.event_text import as_json, line, ranges, time_text
 from tests.journal.events_sample import commands, opened, packed, packed_ids
 
@@ -159,7 +158,7 @@ def test_cat_follows_a_writer_until_it_closes(told: Told, run: Path, monkeypatch
             writer.append(GroupOpened())
             writer.end_command()
 
-    monkeypatch.setattr(journal_commands, "sleep", write_more)
+    monkeypatch.setattr(event_lines, "sleep", write_more)
     writer = JournalWriter.open(run, opened("", 1), resume=True)
     code, out, _ = told("cat", run, "--rank", 1, "--follow", "--from", writer.last_seq)
     assert code == 0

@@ -24,6 +24,11 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Tell the story of a page, a node or a request: who held what, who gave it up, why, and in which event.",
     ),
+    "tail": Subcommand(
+        "radixledger.tools.replay.tail",
+        "command",
+        "Follow a journal while it is written, one line per event, and raise an alarm where a law is broken.",
+    ),
     "locks": Subcommand(
         "radixledger.tools.replay.locks",
         "command",
