@@ -7,7 +7,8 @@ Rule 2: what continues must connect. A segment begins at the number and with the
 with; a jump is MissingEvents, another chain is Damaged. A later segment may begin earlier than the one
 before it ends, where a failing disk kept frames that the writer had given up: the later one counts.
 
-Rule 3: in salvage every number is accounted for, by its event or by a `Gap`.
+Rule 3: in salvage every number is accounted for, by its event or by a `Gap`. A segment of another run or rank accounts for
+none; where the chain is broken and nobody can say that a number is lost, `breaks` has the number behind it.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,13 +50,16 @@ class Cursor:
         self._segment: Segment | None = None
         self._chain: bytes | None = None
         self._time_ns, self._step = 0, 0
+        self.breaks: list[int] = []
+        """In salvage: numbers that need not follow what was told before them, though none is missing."""
+        self._foreign: set[Path] = set()
         self._unpaid: Damaged | None = None
         """Damage that was stepped over, while nobody can tell yet how much it cost."""
 
     def run(self) -> Iterator[Placed]:
         """Every frame that is there now; raises NoSuchEvent, MissingEvents, Damaged or TooNew."""
         while True:
-            files = listing(self.folder).segments
+            files = [each for each in listing(self.folder).segments if each.path not in self._foreign]
             if self._segment is None:
                 following = self._covering(files)
             else:
@@ -96,10 +100,12 @@ class Cursor:
             place = f"{listed.path.name} ends inside its heading, after {unfinished.size} bytes"
             self._note(f"{place}: no events")
             return False
+        if not self._connects((self._segment or segment).heading, segment):
+            segment.close()
+            return True  # passed over: the next listing is without it
         before, self._segment = self._segment, segment
         if before is not None:
             before.close()
-        self._connect((before or segment).heading, segment)
         if segment.heading.seq_first < self.seq:
             self._seek(segment, first=before is None)
         self._chain = segment.chain
@@ -118,18 +124,29 @@ class Cursor:
             self._note(f"{listed.path.name}: {reason}")
             return open_segment(listed, stand_in(self._segment, self.rank, listed.seq_first))
 
-    def _connect(self, before: Heading, segment: Segment) -> None:
+    def _connects(self, before: Heading, segment: Segment) -> bool:
+        """Whether a segment is one of this journal; in salvage one that does not follow is, one of others is not."""
         heading = segment.heading
-        if (heading.run, heading.rank) != (before.run, self.rank):
+        first, whole = self._segment is None, before.opened and heading.opened
+        if whole and (heading.run, heading.rank) != (before.run, self.rank if first else before.rank):
             theirs, ours = f"run {heading.run}, rank {heading.rank}", f"run {before.run}, rank {self.rank}"
-            self._object(segment, f"this segment of {theirs} stands among those of {ours}")
-        elif heading.seq_first == self.seq and self._chain and heading.chain and heading.chain != self._chain:
+            damage = self._object(segment, f"this segment of {theirs} stands among those of {ours}")
+            if not first:
+                self._unpaid = damage
+                self._foreign.add(segment.path)
+                return False
+        if heading.seq_first == self.seq and self._chain and heading.chain and heading.chain != self._chain:
             self._object(segment, "this segment does not follow the one before it: the chain is broken")
+            self.breaks.append(self.seq)
+        return True
 
-    def _object(self, segment: Segment, reason: str) -> None:
+    def _object(self, segment: Segment, reason: str) -> Damaged:
+        """Damage that reading can go on behind; raises it without salvage."""
+        damage = Damaged(segment.path, offset=0, after=Seq(self.seq - 1), reason=reason)
         if not self._salvage:
-            raise Damaged(segment.path, offset=0, after=Seq(self.seq - 1), reason=reason)
+            raise damage
         self._note(f"{segment.path.name}: {reason}")
+        return damage
 
     def _seek(self, segment: Segment, *, first: bool) -> None:
         """Stand before the next number; in salvage before the damage on the way there, to step over it."""
@@ -169,6 +186,8 @@ class Cursor:
         if not frames:
             return
         last = frames[-1]
+        if self._unpaid is not None:
+            self.breaks.append(frames[0].seq_first)
         self.seq, self._chain, self._unpaid = last.seq_next, chain, None
         self._time_ns, self._step = last.time_ns, last.step
         if frames[0].seq_next <= self._first:
