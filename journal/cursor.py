@@ -101,7 +101,6 @@ class Cursor:
             self._note(f"{place}: no events")
             return False
         if not self._connects((self._segment or segment).heading, segment):
-            segment.close()
             return True  # passed over: the next listing is without it
         before, self._segment = self._segment, segment
         if before is not None:
@@ -134,6 +133,7 @@ class Cursor:
             if not first:
                 self._unpaid = damage
                 self._foreign.add(segment.path)
+                segment.close()
                 return False
         if heading.seq_first == self.seq and self._chain and heading.chain and heading.chain != self._chain:
             self._object(segment, "this segment does not follow the one before it: the chain is broken")
@@ -144,6 +144,7 @@ class Cursor:
         """Damage that reading can go on behind; raises it without salvage."""
         damage = Damaged(segment.path, offset=0, after=Seq(self.seq - 1), reason=reason)
         if not self._salvage:
+            segment.close()
             raise damage
         self._note(f"{segment.path.name}: {reason}")
         return damage

@@ -25,13 +25,15 @@ __all__ = ["Frame", "JournalReader", "RawFrame", "SnapshotRef", "ranks_in"]
 class JournalReader:
     """The journal of one rank of a run; raises NoJournal where there is none.
 
-    `notices` collects remarks for people, each once: torn ends, rebuilt indexes, and in salvage every damage.
+    `notices` collects remarks for people, each once: torn ends, rebuilt indexes, and in salvage every damage; `breaks` the
+    numbers, met in salvage so far, that need not follow the one before though no gap stands between them.
     """
 
     def __init__(self, run: Path, rank: Rank, *, salvage: bool = False) -> None:
         self.run, self.rank, self.salvage = run, rank, salvage
         self.folder = rank_folder(run, rank)
         self.notices: list[str] = []
+        self.breaks: list[int] = []
         if not listing(self.folder).segments:
             known = ", ".join(map(str, ranks_in(run)))
             raise NoJournal(self.folder, f"rank {rank} has no journal here (this run has ranks {known})")
@@ -157,7 +159,9 @@ class JournalReader:
 
     def _cursor(self, from_seq: Seq | None, note: Callable[[str], None] | None = None) -> Cursor:
         seq = self.first_seq if from_seq is None else from_seq
-        return Cursor(self.folder, self.rank, seq, salvage=self.salvage, note=note or self._note)
+        cursor = Cursor(self.folder, self.rank, seq, salvage=self.salvage, note=note or self._note)
+        cursor.breaks = self.breaks
+        return cursor
 
     def _decoded(self, placed: Iterator[Placed], from_seq: Seq | None) -> Iterator[Frame]:
         for heading, frames, path in placed:

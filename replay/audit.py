@@ -27,7 +27,7 @@ from radixledger.journal.events import (
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import check_opened, enter, opened_state
-from radixledger.replay.verdict import RankReport
+from radixledger.replay.verdict import MISSING, RankReport
 
 EVENTS_PER_NODE = 32
 """The whole state is looked at after so many events for each node it has, or 64 pages: an eighth of the folding."""
@@ -37,7 +37,7 @@ class Audit:
     """Folds frames onto `state` (None: a journal from its first event on) and reports.
 
     Behind a gap nothing can be judged, so nothing is told but the gap, until a recorded digest agrees, a snapshot
-    stands in, or a new epoch begins.
+    stands in, or a new epoch begins. The same where the chain is broken (`lose_track`): what was told need not be what is missing.
 
     snapshot_at: the state that a snapshot of this journal holds after an event, None where there is none. opened: what
     the journal was opened with, for one whose first events are lost.
@@ -103,6 +103,10 @@ class Audit:
             state.findings.clear()
         self._count(frame)
 
+    def lose_track(self) -> None:
+        """What comes next need not follow what was folded: judge nothing until something says that it does."""
+        self._adrift = True
+
     def _begun(self, event: AnyEvent, seq: Seq) -> State:
         """The state that the first frame begins with; where a gap stands in for the first events, before that."""
         if isinstance(event, Gap) and self._opened_with is not None:
@@ -127,6 +131,11 @@ class Audit:
             if not self._adrift:
                 self._ask_all_laws(self.state)
             self.report.closed = self.state.closed
+
+    @property
+    def adrift(self) -> bool:
+        """Whether nothing can be judged at this place."""
+        return self._adrift
 
     def _tell_all(self, findings: list[Finding]) -> None:
         for finding in findings if not self._adrift else ():
@@ -207,7 +216,7 @@ class Audit:
     def _gap(self, state: State, event: Gap) -> None:
         self.report.gaps += 1
         self.report.lost += event.lost
-        self._tell("no_event_is_missing", f"{event.lost} events are lost: {event.reason}")
+        self._tell(MISSING, f"{event.lost} events are lost: {event.reason}")
         self._adrift = True
 
     def _refused(self, state: State, event: Refused) -> None:

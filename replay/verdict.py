@@ -12,6 +12,8 @@ from radixledger.journal.moves import pages_of
 from radixledger.replay.blame import LifeStep
 
 KEPT = 32
+MISSING = "no_event_is_missing"
+"""The name of a gap among findings: they leave half of the places to what an event broke."""
 PAGES_KEPT = 64
 TEXT_KEPT = 400
 
@@ -80,7 +82,7 @@ class RankReport(Struct):
     def tell(self, finding: Finding, frame: Frame, lawful_at: int | None = None) -> None:
         """Add a finding."""
         self.broken[finding.law] = self.broken.get(finding.law, 0) + 1
-        if len(self.findings) < KEPT:
+        if len(self.findings) < (KEPT // 2 if finding.law == MISSING else KEPT):
             self.findings.append(told(finding, frame, lawful_at))
 
 
@@ -93,7 +95,7 @@ def told(finding: Finding, frame: Frame, lawful_at: int | None = None) -> Told:
         step=frame.step,
         law=finding.law,
         detail=finding.detail[:TEXT_KEPT],
-        pool=Pool(finding.pool).name if finding.pages and finding.pool in (0, 1) else "",
+        pool=Pool(finding.pool).name if finding.pages and finding.pool in list(Pool) else "",
         pages=pages,
         expected=finding.expected,
         found=finding.found,

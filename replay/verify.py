@@ -37,7 +37,7 @@ def verify_rank(
         reader = JournalReader(run, rank, salvage=salvage)
         begin = beginning_before(reader, reader.last_seq) if from_snapshot else beginning_of(reader)
         report.notices += begin.passed_over
-        _fold_all(reader, begin, report, watch)
+        judge(reader, begin, report, watch)
         if report.findings:
             _explain(reader, report, report.findings[0])
         report.notices += reader.notices
@@ -46,7 +46,11 @@ def verify_rank(
     return report
 
 
-def _fold_all(reader: JournalReader, begin: Beginning, report: RankReport, watch: Watch) -> None:
+def judge(reader: JournalReader, begin: Beginning, report: RankReport, watch: Watch = iter) -> State | None:
+    """Fold and compare all that can be read, from where `begin` says; the last state, None where there was no event.
+
+    What is found stands in `report`, also where reading or folding raises: then what was found before that.
+    """
     refs = {ref.seq: ref for ref in reader.snapshots()}
 
     def snapshot_at(seq: Seq) -> State | None:
@@ -59,12 +63,16 @@ def _fold_all(reader: JournalReader, begin: Beginning, report: RankReport, watch
     opened = reader.opened
     report.run = opened.run
     report.from_snapshot = begin.state.seq if begin.state is not None else None
-    audit = Audit(report, begin.state, snapshot_at, opened)
+    audit, breaks = Audit(report, begin.state, snapshot_at, opened), len(reader.breaks)
     try:
         for frame in watch(reader.frames(begin.next_seq)):
+            if len(reader.breaks) > breaks:
+                audit.lose_track()
+                breaks = len(reader.breaks)
             audit.take(frame)
     finally:
         audit.finish()
+    return audit.state
 
 
 def _explain(reader: JournalReader, report: RankReport, first: Told) -> None:

@@ -52,6 +52,11 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Measure operations, journal and whole workloads on this machine, beside their bars.",
     ),
+    "triage": Subcommand(
+        "radixledger.tools.triage",
+        "command",
+        "Find the first wrong event of each rank, what led to it, and whose pages it was about.",
+    ),
     "replay": Subcommand(
         "radixledger.tools.replay.command",
         "command",

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from typing import NoReturn
 
 import click
@@ -89,6 +90,24 @@ def print_json(value: object) -> None:
 def remark(text: str) -> None:
     """A line for the person at the terminal, on stderr."""
     click.echo(text, err=True)
+
+
+def print_lines(lines: Sequence[str]) -> None:
+    """Lines on stdout; one that is wider than the terminal goes on below its own beginning."""
+    console = stdout()
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip(" ")))
+        parts = wrap(
+            line, console.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+        for part in parts or [""]:
+            console.print(part, soft_wrap=True)
+
+
+def print_title(title: str) -> None:
+    """A line between sections."""
+    console = stdout()
+    console.print(f"\n{title}", style="bold", soft_wrap=True)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "") -> None:

@@ -1,0 +1,168 @@
+"""What events are about: pages, nodes, requests, copies, device steps, free groups; and which of them an event touches.
+
+It needs no state: an event names what it touches. Rule: a look for what is not wanted costs next to nothing, because a
+slice of causes looks at many events to keep a few.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
+from typing import Any, NamedTuple, get_args
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from radixledger.journal.accounts import FREE, Kind, Pool, describe, holder_of
+from radixledger.journal.events import (
+    Admitted,
+    AnyEvent,
+    BackupBegun,
+    Extended,
+    GroupFlushed,
+    GroupOpened,
+    LoadBegun,
+    Phase,
+    Refused,
+    Split,
+    Stepped,
+    Transferred,
+    Violated,
+)
+from radixledger.journal.moves import Mapping as MappingChange
+from radixledger.journal.moves import ids_of, mappings, moves, pages_of
+from radixledger.journal.units import NodeId, Pages, RequestId, TransferId
+
+NODE, REQUEST, COPY, STEP, GROUP = "node", "request", "transfer", "step", "free group"
+
+
+class Thing(NamedTuple):
+    """A page (`kind` is the name of its pool), a node, a request, a copy under way, a device step, the free group (0)."""
+
+    kind: str
+    number: int
+
+    @property
+    def is_page(self) -> bool:
+        """Whether it is a page of a pool."""
+        return self.kind in Pool.__members__
+
+    def __str__(self) -> str:
+        if self.is_page:
+            return f"{self.kind} {'slot' if self.kind == Pool.RECURRENT.name else 'page'} {self.number}"
+        return f"{self.kind} {self.number}" if self.number else self.kind
+
+
+class Touch(NamedTuple):
+    """What one event did to one thing, in words; `begins`: the thing, or this life of it, begins here."""
+
+    thing: Thing
+    what: str
+    begins: bool
+    giver: int = -1
+    taker: int = -1
+    """The accounts that gave and took, where it is a page that moved."""
+
+    @property
+    def holders(self) -> list[Thing]:
+        """Who gave and who took."""
+        return [held for account in (self.giver, self.taker) if (held := holder(account))]
+
+
+def holder(account: int) -> Thing | None:
+    """The request, node or copy that an account is of; None for accounts without one, and for the unbound request."""
+    kind = {Kind.REQUEST: REQUEST, Kind.TREE: NODE, Kind.IN_FLIGHT: COPY}.get(Kind(account & 7) if account & 7 < 6 else Kind.FREE)  # fmt: skip
+    return Thing(kind, holder_of(account)) if kind and account > 0 and holder_of(account) else None
+
+
+def named_by(event: AnyEvent) -> list[Thing]:
+    """Nodes, requests and copies that an event names in fields of their own, or as giver or taker."""
+    if isinstance(event, Extended):
+        return [Thing(REQUEST, number) for number in ids_of(event.takers or event.requests).tolist()]
+    out = [Thing(kind, number) for kind, read in _FIELDS[type(event)] if (number := read(event))]
+    for field in ("giver", "taker"):
+        held = holder(getattr(event, field, FREE))
+        if held is not None and held not in out:
+            out.append(held)
+    return out
+
+
+def touches(event: AnyEvent, wanted: Mapping[Thing, object], needles: Mapping[bytes, Thing]) -> list[Touch]:
+    """What an event does to the things that are `wanted`; `needles` has the pages among them, packed."""
+    out: list[Touch] = []
+    columns = _COLUMNS.get(type(event))
+    if columns and needles:
+        packed = b"".join(column(event) for column in columns)
+        if any(needle in packed for needle in needles):
+            out += _page_touches(event, wanted)
+    held = {each for touch in out for each in touch.holders}
+    for kind, read in _FIELDS[type(event)]:
+        number = read(event)
+        if number and (thing := Thing(kind, number)) in wanted and all(each.thing != thing for each in out):
+            out.append(Touch(thing, "" if thing in held else str(thing), _begins(event, thing)))
+    if isinstance(event, Stepped) and (thing := Thing(STEP, event.step)) in wanted:
+        out.append(Touch(thing, str(thing), event.phase == Phase.BEGAN))
+    elif isinstance(event, GroupOpened | GroupFlushed) and (thing := Thing(GROUP, 0)) in wanted:
+        out.append(Touch(thing, "the free group", isinstance(event, GroupOpened)))
+    return out
+
+
+def needle(thing: Thing) -> bytes:
+    """A page as it stands in a packed column."""
+    return thing.number.to_bytes(4, "little", signed=True)
+
+
+def _page_touches(event: AnyEvent, wanted: Mapping[Thing, object]) -> Iterator[Touch]:
+    moved = set()
+    for move in moves(event):
+        name = move.pool.name
+        for page in pages_of(move.pages).tolist():
+            thing = Thing(name, page)
+            if thing in wanted:
+                moved.add(thing)
+                what = f"{thing}: {describe(move.giver)} → {describe(move.taker)}"
+                yield Touch(thing, what, move.giver == FREE, move.giver, move.taker)
+    for change in mappings(event):
+        yield from _mapping_touches(change, wanted, moved)
+
+
+def _mapping_touches(
+    change: MappingChange, wanted: Mapping[Thing, object], moved: set[Thing]
+) -> Iterator[Touch]:
+    full, swa = pages_of(change.full).tolist(), pages_of(change.swa).tolist()
+    for at, page in enumerate(full):
+        thing = Thing(Pool.FULL.name, page)
+        if thing in wanted and thing not in moved:
+            to = f"mapped to SWA page {swa[at]}" if at < len(swa) else "loses its mapping"
+            yield Touch(thing, f"{thing} {to}", begins=False)
+
+
+def _begins(event: AnyEvent, thing: Thing) -> bool:
+    match event:
+        case Admitted():
+            return thing == Thing(REQUEST, event.request)
+        case Transferred():
+            return thing == Thing(NODE, event.node)
+        case Split():
+            return thing == Thing(NODE, event.upper)
+        case BackupBegun() | LoadBegun():
+            return thing == Thing(COPY, event.transfer)
+        case _:
+            return False
+
+
+def _read(kind: type[Struct], unit: object) -> list[Callable[[Any], Any]]:
+    return [attrgetter(field.name) for field in fields(kind) if field.type is unit]
+
+
+_UNITS = ((NODE, NodeId), (REQUEST, RequestId), (COPY, TransferId))
+
+_FIELDS: dict[type, list[tuple[str, Callable[[Any], int]]]] = {
+    kind: [(name, read) for name, unit in _UNITS for read in _read(kind, unit)] for kind in get_args(AnyEvent)
+}
+"""By event: its fields that name a node, a request or a copy."""
+
+_COLUMNS: dict[type, list[Callable[[Any], bytes]]] = {
+    kind: columns
+    for kind in get_args(AnyEvent)
+    if (columns := _read(kind, Pages)) and kind not in (Refused, Violated)
+}
+"""By event: its columns of pages. What was refused or not done did not happen to a page."""

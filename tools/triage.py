@@ -1,0 +1,90 @@
+"""`radixledger triage`: from the journals of a job that died to the first wrong event of each rank, in one command.
+
+Not here: finding and explaining it (`radixledger.replay.triage`); this module parses and prints.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from msgspec import to_builtins
+
+from radixledger.journal.errors import JournalError
+from radixledger.journal.frame import Frame
+from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import Rank
+from radixledger.replay.seek import Watch
+from radixledger.replay.sentences import verdict
+from radixledger.replay.triage import RankTriage, triage
+from radixledger.tools.console import (
+    FINDINGS,
+    UNREADABLE,
+    GivenPath,
+    examples,
+    exit_with,
+    json_flag,
+    print_json,
+    progress,
+)
+from radixledger.tools.next_commands import next_commands
+from radixledger.tools.triage_text import print_triage
+
+
+@click.command(
+    epilog=examples(
+        "radixledger triage RUN",
+        "radixledger triage collected/host-0 collected/host-1",
+        "radixledger triage RUN/rank-0003 --json",
+    ),
+)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=GivenPath(path_type=Path))
+@click.option("--rank", type=int, help="Only this rank.")
+@json_flag
+def command(runs: tuple[Path, ...], rank: int | None, as_json: bool) -> None:
+    """Find the first wrong event of each rank, what led to it, and whose pages it was about.
+
+    RUN is a run with its rank-NNNN folders, one of those folders, or a folder that holds several runs. Damage is read
+    around, and said. Exit code 0: clean. 1: something is wrong, lost or leaked. 3: nothing was found, and not all could
+    be read.
+    """
+    told = triage(list(runs), _watched, rank=rank)
+    if as_json:
+        print_json({"verdict": overall(told), "ranks": [as_data(each) for each in told]})
+    else:
+        print_triage(told)
+    if any(each.has_findings for each in told):
+        exit_with(FINDINGS)
+    if any(each.kind == "unreadable" for each in told):
+        exit_with(UNREADABLE)
+
+
+def overall(told: list[RankTriage]) -> str:
+    """The worst that was found of any rank."""
+    kinds = {each.kind for each in told}
+    return next(
+        kind for kind in ("wrong", "turned down", "leak", "damaged", "unreadable", "clean") if kind in kinds
+    )
+
+
+def as_data(told: RankTriage) -> dict[str, object]:
+    """One rank as JSON has it: what was found, in sentences, and what to run next."""
+    commands = [{"command": each, "answers": purpose} for each, purpose in next_commands(told)]
+    return {"sentences": verdict(told), **to_builtins(told, str_keys=True), "next": commands}
+
+
+@contextmanager
+def _watched(run: Path, rank: Rank, what: str) -> Iterator[Watch]:
+    """A progress bar over the frames of a rank, whose events it counts."""
+    try:
+        total: int | None = JournalReader(run, rank).last_seq if what == "reading" else None
+    except JournalError:
+        total = None
+    with progress(f"rank {rank}, {what}", total) as advance:
+
+        def watch(frames: Iterable[Frame]) -> Iterator[Frame]:
+            for frame in frames:
+                yield frame
+                advance(len(frame.events))
+
+        yield watch

@@ -1,0 +1,224 @@
+"""What triage found, for people: the verdict first, then what it rests on, then what to run next.
+
+Rule: each rank says what it is before it says why; a section that has nothing to say is left out.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from radixledger.journal.units import Rank
+from radixledger.replay.align import span_of_step
+from radixledger.replay.causal_slice import SliceEvent
+from radixledger.replay.ending import Ending
+from radixledger.replay.explained import Explained
+from radixledger.replay.sentences import law_words, verdict
+from radixledger.replay.triage import RankTriage
+from radixledger.tools.console import (
+    count_of,
+    count_text,
+    print_facts,
+    print_lines,
+    print_table,
+    print_title,
+    stdout,
+)
+from radixledger.tools.event_text import ranges, time_text
+from radixledger.tools.next_commands import next_commands
+
+LAST_SHOWN = 6
+PAGE_RUNS = 12
+
+
+def print_triage(told: list[RankTriage]) -> None:
+    """Everything, rank by rank, the one whose first wrong event has the lowest step before the others."""
+    told = sorted(told, key=_order)
+    runs = len({each.run for each in told})
+    for each in told:
+        name = f"rank {each.rank}" if runs == 1 else f"{each.run}, rank {each.rank}"
+        print_lines([f"{name}: {' '.join(verdict(each))}"])
+    if runs > 1:
+        print_lines([f"these are journals of {runs} runs: steps of one run are not those of another"])
+    if len(told) > 1:
+        _print_ranks(told)
+    for each in told:
+        _print_rank(each, f"rank {each.rank}, " if len(told) > 1 else "")
+
+
+def _order(told: RankTriage) -> tuple[bool, int, str, int]:
+    return told.explained is None, told.step if told.explained else 0, told.run, told.rank
+
+
+def _print_ranks(told: list[RankTriage]) -> None:
+    """Ranks beside each other at the step in which the first of them went wrong."""
+    wrong = [each for each in told if each.explained]
+    step = min(each.step for each in wrong) if wrong else None
+    columns = ["rank", "events", "last step", "verdict", "first wrong"]
+    if step is not None:
+        columns.append(f"its events in step {step}")
+    rows = []
+    for each in told:
+        first = each.explained.first if each.explained else None
+        row = [
+            str(each.rank), each.report.events, each.ending.last_step, each.kind,
+            f"event {first.seq}, step {first.step}" if first else "",
+        ]  # fmt: skip
+        rows.append([*row, _span(each, step)] if step is not None else row)
+    print_table(columns, rows, title="\nranks, by step")
+
+
+def _span(told: RankTriage, step: int) -> str:
+    span = span_of_step(Path(told.folder), Rank(told.rank), step)
+    if span is None or span.seq_last < span.seq_first:
+        return "none"
+    return f"{span.seq_first}-{span.seq_last}"
+
+
+def _print_rank(told: RankTriage, name: str) -> None:
+    _print_damage(told, name)
+    if told.explained is not None:
+        _print_explained(told.explained, name)
+    else:
+        _print_ending(told.ending, told, name)
+    commands = next_commands(told)
+    print_title(f"{name}next")
+    width = max(len(each) for each, _ in commands)
+    if all(width + len(purpose) + 6 <= stdout().width for _, purpose in commands):
+        lines = [f"  {each:<{width}}  # {purpose}" for each, purpose in commands]
+    else:
+        lines = [line for each, purpose in commands for line in (f"  # {purpose}", f"  {each}")]
+    for line in lines:  # never wrapped: they are there to be copied
+        click.echo(line)
+
+
+def _print_damage(told: RankTriage, name: str) -> None:
+    report = told.report
+    lines = list(dict.fromkeys([*told.damage, *report.notices]))
+    if report.gaps:
+        lines.append(
+            f"{count_of(report.lost, 'event')} lost in {count_of(report.gaps, 'gap')}; {count_of(report.unjudged, 'event')} behind "
+            "cannot be judged"
+        )
+    if report.unreadable:
+        lines.append(f"unreadable: {report.unreadable}")
+    if lines:
+        print_title(f"{name}damage, read around")
+        print_lines([f"  {line}" for line in lines])
+
+
+def _print_explained(explained: Explained, name: str) -> None:
+    first = explained.first
+    print_facts(
+        {
+            "event": f"{count_text(first.seq)}, {explained.event}",
+            "time, step": f"{time_text(first.time_ns)}, step {first.step}",
+            "cause": explained.cause or "none told",
+            "law": law_words(first.law),
+            "what was found": first.detail,
+            **({"pages": f"{first.pool} {ranges(first.pages, PAGE_RUNS)}"} if first.pages else {}),
+            "about": ", ".join(explained.about) or "nothing that it names",
+        },
+        title=f"\n{name}first wrong event",
+    )
+    _print_slice(explained, name)
+    _print_scene(explained, name)
+
+
+def _print_slice(explained: Explained, name: str) -> None:
+    story = explained.slice
+    print_table(_SLICE, [_slice_row(each) for each in [*story.events, *explained.after]], title=f"\n{name}what led to it, and what came of it")  # fmt: skip
+    left = [f"{count_of(many, 'more event')} of {thing}" for thing, many in story.left_out.items()]
+    if left:
+        print_lines([f"left out: {', '.join(left)}"])
+    if story.unfinished:
+        print_lines(["the look back ended before the beginning of all of them"])
+
+
+_SLICE = ("event", "step", "what", "why", "did")
+
+
+def _slice_row(event: SliceEvent) -> Sequence[object]:
+    mark = "wrong: " if event.wrong else ""
+    return (
+        count_text(event.seq),
+        str(event.step),
+        event.event,
+        event.cause,
+        f"{mark}{'; '.join(event.what)}",
+    )
+
+
+def _print_scene(explained: Explained, name: str) -> None:
+    if explained.holders:
+        rows = [
+            (each.page, each.account, count_text(each.since), str(each.mapped_to or ""))
+            for each in explained.holders
+        ]
+        print_table(
+            ("page", "held by", "since event", "mapped to SWA"),
+            rows,
+            title=f"\n{name}just before it: the pages",
+        )
+    if explained.requests:
+        rows2 = [
+            (each.request, each.rid, each.state, each.prompt, each.length, each.in_the_tree, each.given_back)
+            for each in explained.requests
+        ]
+        columns = ("request", "id", "state", "prompt", "length", "in the tree", "SWA given back")
+        print_table(
+            columns, [[str(row[0]), *row[1:]] for row in rows2], title=f"\n{name}requests involved, in tokens"
+        )
+    print_title(f"{name}device steps in flight")
+    for step in explained.steps:
+        uses = "; ".join(step.uses) or "touches none of these pages"
+        print_lines([f"  step {step.step}, {count_of(step.requests, 'request')}: {uses}"])
+    if not explained.steps:
+        print_lines(["  none was told to run"])
+    if explained.pools:
+        print_table(
+            ("pool", "pages", "free", "pending", "requests", "in flight", "evictable", "protected"),
+            [
+                (each.pool, each.pages, each.free, each.pending, each.requests, each.in_flight, each.evictable, each.protected)
+                for each in explained.pools
+            ],
+            title=f"\n{name}pools, in pages",
+        )  # fmt: skip
+
+
+def _print_ending(ending: Ending, told: RankTriage, name: str) -> None:
+    refused = ", ".join(f"{why} {count_text(many)}" for why, many in told.report.refusals.items())
+    facts = {
+        "commands turned down": refused or "none",
+        "retractions": ending.retractions,
+        "live at the end": count_of(len(ending.live), "request"),
+        "closed": "yes" if ending.closed else "no",
+    }
+    if told.report.events:
+        print_facts(facts, title=f"\n{name}how it ended")
+    if ending.leaks:
+        rows = [(each.what, len(each.pages), ranges(each.pages, PAGE_RUNS), each.holder, str(each.since or ""), each.why) for each in ending.leaks]  # fmt: skip
+        print_table(
+            ("what", "pages", "which", "held by", "since event", "why it is a leak"),
+            rows,
+            title=f"\n{name}leaks",
+        )
+    if ending.live:
+        rows3 = [
+            (str(each.request), each.rid, each.pages, str(each.last_seq), str(each.last_step))
+            for each in ending.live
+        ]
+        print_table(
+            ("request", "id", "FULL pages", "last event", "its step"), rows3, title=f"\n{name}live at the end"
+        )
+    if ending.turned_down:
+        rows4 = [(count_text(each.seq), str(each.step), each.reason, each.cause, each.detail, str(each.since or "")) for each in ending.turned_down]  # fmt: skip
+        print_table(
+            ("event", "step", "reason", "why", "detail", "since event"), rows4, title=f"\n{name}turned down"
+        )
+    if ending.last:
+        rows5 = [
+            (count_text(each.seq), str(each.step), each.event, each.cause)
+            for each in ending.last[-LAST_SHOWN:]
+        ]
+        print_table(("event", "step", "what", "why"), rows5, title=f"\n{name}the last events")
