@@ -6,7 +6,7 @@ are the journal, and `notices` tells what was left out.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from radixledger.journal.codec import NotEvents
@@ -192,13 +192,17 @@ class JournalReader:
             raise NoSuchEvent(self.folder, seq=from_seq, first_seq=self.first_seq, last_seq=last)
 
     def _heading(self) -> Heading:
-        listed = listing(self.folder).segments[0]
+        """The oldest heading; in salvage the oldest that can be read, if there is one."""
+        segments = listing(self.folder).segments
+        for listed in segments if self.salvage else ():
+            with suppress(Damaged, UnfinishedHeading), closing(open_segment(listed)) as segment:
+                return segment.heading
         try:
-            with closing(open_segment(listed)) as segment:
+            with closing(open_segment(segments[0])) as segment:
                 return segment.heading
         except UnfinishedHeading:
             raise NoJournal(
-                listed.path, "the first segment ends inside its heading: no event was written"
+                segments[0].path, "the first segment ends inside its heading: no event was written"
             ) from None
 
     def _note(self, notice: str) -> None:

@@ -178,7 +178,10 @@ class Audit:
     def _compare_digest(self, state: State, recorded: bytes) -> None:
         if digest(state) == recorded:
             self._agreed_at = state.seq
-            self._adrift = False
+            if self._adrift:
+                # What a digest does not cover, rows of nobody for one, still lacks what was lost: told by no law from here on.
+                self._broken |= {finding.law for finding in broken_laws(state)}
+                self._adrift = False
         else:
             text = f"recorded {recorded.hex()[:32]}, folded {digest(state).hex()}"
             self._judge("a_recorded_digest_is_the_states", text, self._agreed_at)

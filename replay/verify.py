@@ -12,7 +12,8 @@ from pathlib import Path
 from radixledger.cache.invariants import LAWS
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
-from radixledger.journal.errors import JournalError, ReaderError
+from radixledger.journal.errors import Damaged, JournalError, ReaderError
+from radixledger.journal.events import Opened
 from radixledger.journal.reader import Frame, JournalReader
 from radixledger.journal.units import Rank, Seq
 from radixledger.replay.audit import Audit
@@ -47,7 +48,7 @@ def verify_rank(
 
 
 def judge(reader: JournalReader, begin: Beginning, report: RankReport, watch: Watch = iter) -> State | None:
-    """Fold and compare all that can be read, from where `begin` says; the last state, None where there was no event.
+    """Fold and compare all that can be read, from where `begin` says; the last state, None where it cannot be known.
 
     What is found stands in `report`, also where reading or folding raises: then what was found before that.
     """
@@ -60,8 +61,8 @@ def judge(reader: JournalReader, begin: Beginning, report: RankReport, watch: Wa
             report.notices.append(str(error))
             return None
 
-    opened = reader.opened
-    report.run = opened.run
+    opened = _opened(reader)
+    report.run = opened.run if opened else report.run
     report.from_snapshot = begin.state.seq if begin.state is not None else None
     audit, breaks = Audit(report, begin.state, snapshot_at, opened), len(reader.breaks)
     try:
@@ -72,7 +73,17 @@ def judge(reader: JournalReader, begin: Beginning, report: RankReport, watch: Wa
             audit.take(frame)
     finally:
         audit.finish()
-    return audit.state
+    return None if audit.adrift else audit.state
+
+
+def _opened(reader: JournalReader) -> Opened | None:
+    """What the journal was opened with; in salvage None where no heading can be read, and the first event has to say it."""
+    try:
+        return reader.opened
+    except Damaged:
+        if reader.salvage:
+            return None
+        raise
 
 
 def _explain(reader: JournalReader, report: RankReport, first: Told) -> None:
