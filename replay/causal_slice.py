@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from radixledger.journal.accounts import describe
 from radixledger.journal.causes import label
 from radixledger.journal.events import Aborted, Admitted, AnyEvent, Finished, Opened, Removed, Retracted
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.seek import Watch
-from radixledger.replay.things import Thing, Touch, needle, touches
+from radixledger.replay.things import Thing, Touch, needle, pages_words, touches
 
 LOOK_BACK = 1_000_000
 LOOK_AHEAD = 100_000
@@ -202,6 +203,19 @@ def the_event(seq: int, frame: Frame, event: AnyEvent, things: Iterable[Thing]) 
 
 def _told(seq: int, frame: Frame, event: AnyEvent, found: list[Touch]) -> SliceEvent:
     cause = label(event.cause) if hasattr(event, "cause") else ""
-    what = list(dict.fromkeys(touch.what for touch in found if touch.what))
     moved = [Moved(str(each.thing), each.giver, each.taker) for each in found if each.taker != -1]
-    return SliceEvent(seq, frame.time_ns, frame.step, type(event).__name__, cause, what, moved)
+    return SliceEvent(seq, frame.time_ns, frame.step, type(event).__name__, cause, _words(found), moved)
+
+
+def _words(found: list[Touch]) -> list[str]:
+    """What was done to each thing, pages that moved together told together."""
+    together: dict[tuple[str, int, int], list[int]] = {}
+    for touch in found:
+        if touch.taker != -1:
+            together.setdefault((touch.thing.kind, touch.giver, touch.taker), []).append(touch.thing.number)
+    moved = [
+        f"{pages_words(kind, pages)}: {describe(giver)} → {describe(taker)}"
+        for (kind, giver, taker), pages in together.items()
+    ]
+    rest = [touch.what for touch in found if touch.what and touch.taker == -1]
+    return list(dict.fromkeys([*moved, *rest]))

@@ -1,51 +1,78 @@
-"""Where a finding of the whole state began: the first command behind which a law no more holds that held before it.
+"""Where what a finding is about began: the first command behind which a law no more holds that held before it.
 
-By bisection over the events between the two, on copies of the last lawful state: twice the folding of that stretch, and
-the logarithm of it in looks at the whole state. Rule: a law that healed and broke again is told where it broke last.
+A finding of the whole state, or of a digest, is seen long after its cause; and an event can break a law on its own account
+when another one had been broken in silence. Both are narrowed by bisection, on copies of the last lawful state: twice the
+folding of the stretch, and the logarithm of it in looks at the whole state. Rule: a law that healed and broke again is told
+where it broke last.
 """
+
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from radixledger.cache.image import image, restore
 from radixledger.cache.invariants import LAWS
-from radixledger.cache.state import State
+from radixledger.cache.law import Law
+from radixledger.cache.state import Finding, State
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import fold
 from radixledger.replay.seek import beginning_of, state_at
 from radixledger.replay.verdict import Told, told
 
-BY_NAME = {law.__name__: law for law in LAWS}
 
+def traced_back(reader: JournalReader, seen: Told) -> Told | None:
+    """The command that broke a law of the whole state which did not hold any more where `seen` was found; None for none.
 
-def first_broken_frame(reader: JournalReader, seen: Told) -> Told | None:
-    """The finding as of the command that broke the law; None where `seen` is of an event, or of something recorded."""
-    law = BY_NAME.get(seen.law)
-    if law is None or seen.lawful_at is None:
+    Where `seen` is what an event broke by itself, asked is the state behind the command before.
+    """
+    low = seen.lawful_at
+    high = seen.seq if low is not None else _stands_in(reader, seen.seq) - 1
+    begin = beginning_of(reader)
+    if high <= _at(begin.state):
         return None
-    state = state_at(reader, seen.lawful_at) if seen.lawful_at else beginning_of(reader).state
-    low, high = _at(state) + 1, seen.seq
-    while low < high:
-        stop = _end_of(reader, (low + high) // 2)
+    state = state_at(reader, high)
+    broken = [law for law in LAWS if any(law(state))]
+    return first_broken(reader, low or _at(begin.state), high, broken) if broken else None
+
+
+def first_broken(reader: JournalReader, low: int, high: int, laws: Sequence[Law]) -> Told | None:
+    """The first command behind event `low` that breaks one of `laws`, all of which hold there and not behind `high`."""
+    state = state_at(reader, low) if low else beginning_of(reader).state
+    lowest = _at(state) + 1
+    while lowest < high:
+        stop = _end_of(reader, (lowest + high) // 2)
         if stop >= high:
             break
         tried = fold(reader.frames(Seq(_at(state) + 1)), _copy(state), until=stop)
-        if any(law(tried)):
+        if any(_broken(tried, laws)):
             high = stop
         else:
-            state, low = tried, stop + 1
+            state, lowest = tried, stop + 1
     for frame in reader.frames(Seq(_at(state) + 1)):
         state = fold((frame,), state)
-        found = next(law(state), None)
+        found = next(_broken(state, laws), None)
         if found is not None:
-            return replace(told(found, frame, seen.lawful_at), seq=frame.seq_first)
-        if state.seq >= seen.seq:
+            return replace(told(found, frame, low), seq=frame.seq_first)
+        if state.seq >= high:
             break
     return None
 
 
+def _broken(state: State, laws: Sequence[Law]) -> Iterator[Finding]:
+    for law in laws:
+        yield from law(state)
+
+
 def _at(state: State | None) -> int:
     return 0 if state is None else state.seq
+
+
+def _stands_in(reader: JournalReader, seq: int) -> int:
+    """The first event of the command that event `seq` belongs to."""
+    for _, raw in reader.raw_frames(Seq(seq)):
+        return raw.seq_first
+    return seq
 
 
 def _end_of(reader: JournalReader, seq: int) -> int:

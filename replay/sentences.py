@@ -3,14 +3,15 @@
 Rule: a sentence says what was found and no more; who wants the numbers has them in the structs that it was made of.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from radixledger.journal.accounts import Kind, describe
+from radixledger.journal.accounts import FREE, Kind, describe
+from radixledger.replay.causal_slice import Moved
 from radixledger.replay.ending import left_behind
 from radixledger.replay.explained import OF_DIGESTS, Explained
+from radixledger.replay.things import pages_words
 from radixledger.replay.triage import RankTriage
-
-PAGES_SHOWN = 4
+from radixledger.replay.verdict import MISSING
 
 
 def verdict(told: RankTriage) -> list[str]:
@@ -25,14 +26,6 @@ def verdict(told: RankTriage) -> list[str]:
 def law_words(law: str) -> str:
     """A law as the sentence that its name is."""
     return law.replace("_", " ")
-
-
-def pages_words(pool: str, pages: Sequence[int]) -> str:
-    """`FULL page 57`, `SWA pages 3, 4, 5 and 12 more`."""
-    shown = ", ".join(map(str, pages[:PAGES_SHOWN]))
-    more = f" and {len(pages) - PAGES_SHOWN} more" if len(pages) > PAGES_SHOWN else ""
-    unit = "slot" if pool == "RECURRENT" else "page"
-    return f"{pool} {unit}{'s' if len(pages) > 1 else ''} {shown}{more}"
 
 
 def where(seq: int, step: int) -> str:
@@ -65,6 +58,10 @@ def _wrong(told: RankTriage) -> Iterator[str]:
     origin = _origin(explained)
     if origin is not None:
         yield origin
+    if any(each.law == MISSING and each.seq < first.seq for each in told.report.findings):
+        yield "Events are missing before it, so that something may have been wrong earlier."
+    for step in explained.steps[:1]:
+        yield f"Device step {step.step} was running: it {step.uses[0] if step.uses else 'touches none of these pages'}."
     for each in explained.after[:1]:
         taker = account_words(each.moved[0].taker, explained.rids)
         yield f"{each.moved[0].page} went to {taker} next, in {where(each.seq, each.step)}: an answer to look at."
@@ -105,14 +102,20 @@ def _origin(explained: Explained) -> str | None:
     first = explained.first
     if not first.pages or not first.pool:
         return None
-    name = f"{first.pool} {'slot' if first.pool == 'RECURRENT' else 'page'} {first.pages[0]}"
+    name = pages_words(first.pool, first.pages[:1])
     for event in reversed(explained.slice.events):
         moved = next((each for each in event.moved if each.page == name), None)
         if moved is not None and not event.wrong:
-            giver, taker = (account_words(each, explained.rids) for each in (moved.giver, moved.taker))
             why = f" ({event.cause})" if event.cause else ""
-            return f"Before that it went from {giver} to {taker} in {where(event.seq, event.step)}{why}."
+            return f"{name} {_moved(moved, explained.rids)} in {where(event.seq, event.step)}{why}."
     return None
+
+
+def _moved(moved: Moved, rids: dict[int, str]) -> str:
+    giver, taker = (account_words(each, rids) for each in (moved.giver, moved.taker))
+    if moved.giver == FREE:
+        return f"had been handed out to {taker}"
+    return f"had been freed by {giver}" if moved.taker == FREE else f"had gone from {giver} to {taker}"
 
 
 def _turned_down(told: RankTriage) -> Iterator[str]:

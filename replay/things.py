@@ -4,7 +4,7 @@ It needs no state: an event names what it touches. Rule: a look for what is not 
 slice of causes looks at many events to keep a few.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, get_args
 
@@ -32,6 +32,7 @@ from radixledger.journal.moves import ids_of, mappings, moves, pages_of
 from radixledger.journal.units import NodeId, Pages, RequestId, TransferId
 
 NODE, REQUEST, COPY, STEP, GROUP = "node", "request", "transfer", "step", "free group"
+PAGES_SHOWN = 4
 
 
 class Thing(NamedTuple):
@@ -47,8 +48,16 @@ class Thing(NamedTuple):
 
     def __str__(self) -> str:
         if self.is_page:
-            return f"{self.kind} {'slot' if self.kind == Pool.RECURRENT.name else 'page'} {self.number}"
+            return pages_words(self.kind, [self.number])
         return f"{self.kind} {self.number}" if self.number else self.kind
+
+
+def pages_words(pool: str, pages: Sequence[int]) -> str:
+    """`FULL page 57`, `SWA pages 3, 4, 5, 6 and 12 more`, `RECURRENT slot 2`."""
+    shown = ", ".join(map(str, pages[:PAGES_SHOWN]))
+    more = f" and {len(pages) - PAGES_SHOWN} more" if len(pages) > PAGES_SHOWN else ""
+    unit = "slot" if pool == Pool.RECURRENT.name else "page"
+    return f"{pool} {unit}{'s' if len(pages) > 1 else ''} {shown}{more}"
 
 
 class Touch(NamedTuple):

@@ -19,7 +19,7 @@ from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
 from radixledger.replay.ending import Ending, Passing, left_behind
 from radixledger.replay.explained import Explained, explain
-from radixledger.replay.narrow import first_broken_frame
+from radixledger.replay.narrow import traced_back
 from radixledger.replay.seek import Beginning, Watch, beginning_of
 from radixledger.replay.verdict import MISSING, RankReport, Told
 from radixledger.replay.verify import judge
@@ -145,12 +145,16 @@ def _damage(report: RankReport) -> list[str]:
 
 
 def first_violation(reader: JournalReader, report: RankReport) -> Told | None:
-    """The earliest finding that is about an event; that of a whole state is traced back to where it began."""
+    """The earliest finding that is about an event; what was seen later than it happened is traced back to where it did."""
     found = [each for each in report.findings if each.law != MISSING]
     if not found:
         return None
     first = min(found, key=lambda each: each.seq)
+    if first.lawful_at is None and (report.gaps or reader.breaks):
+        return (
+            first  # what is missing may have broken a law of the whole state, and no event of the journal did
+        )
     try:
-        return first_broken_frame(reader, first) or first
+        return traced_back(reader, first) or first
     except JournalError:
         return first

@@ -96,7 +96,7 @@ def print_lines(lines: Sequence[str]) -> None:
     """Lines on stdout; one that is wider than the terminal goes on below its own beginning."""
     console = stdout()
     for line in lines:
-        indent = " " * (len(line) - len(line.lstrip(" ")))
+        indent = " " * (len(line) - len(line.lstrip(" "))) + "  " * line.startswith(" ")
         parts = wrap(
             line, console.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
@@ -110,10 +110,17 @@ def print_title(title: str) -> None:
     console.print(f"\n{title}", style="bold", soft_wrap=True)
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "") -> None:
+def print_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    title: str = "",
+    otherwise: Sequence[str] = (),
+) -> None:
     """Rows on stdout, numbers to the right; where the terminal is too narrow, one record under the other.
 
-    Nothing is cut off at any width: a table that does not fit changes its shape instead.
+    Nothing is cut off at any width: a table that does not fit changes its shape instead. `otherwise`: the lines that
+    say the same and are printed in place of records.
     """
     console = stdout()
     table = _table(columns, rows)
@@ -121,6 +128,8 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
         console.print(title, style="bold")
     if Measurement.get(console, console.options.update(max_width=PIPE_WIDTH), table).maximum <= console.width:
         console.print(table)
+    elif otherwise:
+        print_lines(otherwise)
     else:
         _print_records(console, columns, rows)
 

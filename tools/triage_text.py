@@ -127,7 +127,14 @@ def _print_explained(explained: Explained, name: str) -> None:
 
 def _print_slice(explained: Explained, name: str) -> None:
     story = explained.slice
-    print_table(_SLICE, [_slice_row(each) for each in [*story.events, *explained.after]], title=f"\n{name}what led to it, and what came of it")  # fmt: skip
+    events = [*story.events, *explained.after]
+    title = f"\n{name}what led to it, and what came of it"
+    print_table(
+        _SLICE,
+        [_slice_row(each) for each in events],
+        title=title,
+        otherwise=[_slice_line(each) for each in events],
+    )
     left = [f"{count_of(many, 'more event')} of {thing}" for thing, many in story.left_out.items()]
     if left:
         print_lines([f"left out: {', '.join(left)}"])
@@ -139,14 +146,16 @@ _SLICE = ("event", "step", "what", "why", "did")
 
 
 def _slice_row(event: SliceEvent) -> Sequence[object]:
-    mark = "wrong: " if event.wrong else ""
-    return (
-        count_text(event.seq),
-        str(event.step),
-        event.event,
-        event.cause,
-        f"{mark}{'; '.join(event.what)}",
-    )
+    return count_text(event.seq), str(event.step), event.event, event.cause, _did(event)
+
+
+def _slice_line(event: SliceEvent) -> str:
+    why = f" ({event.cause})" if event.cause else ""
+    return f"  event {count_text(event.seq)}, step {event.step}: {event.event}{why}: {_did(event)}"
+
+
+def _did(event: SliceEvent) -> str:
+    return ("wrong: " if event.wrong else "") + "; ".join(event.what)
 
 
 def _print_scene(explained: Explained, name: str) -> None:
