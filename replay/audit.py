@@ -107,6 +107,11 @@ class Audit:
         """What comes next need not follow what was folded: judge nothing until something says that it does."""
         self._adrift = True
 
+    def _find_track(self, state: State) -> None:
+        """Judge again; what the frame at hand broke so far follows from what was lost."""
+        self._adrift = False
+        state.findings.clear()
+
     def _begun(self, event: AnyEvent, seq: Seq) -> State:
         """The state that the first frame begins with; where a gap stands in for the first events, before that."""
         if isinstance(event, Gap) and self._opened_with is not None:
@@ -181,7 +186,7 @@ class Audit:
             if self._adrift:
                 # What a digest does not cover, rows of nobody for one, still lacks what was lost: told by no law from here on.
                 self._broken |= {finding.law for finding in broken_laws(state)}
-                self._adrift = False
+                self._find_track(state)
         else:
             text = f"recorded {recorded.hex()[:32]}, folded {digest(state).hex()}"
             self._judge("a_recorded_digest_is_the_states", text, self._agreed_at)
@@ -230,7 +235,8 @@ class Audit:
     def _opened(self, state: State, event: Opened) -> None:
         check_opened(event, state.seq + 1)
         self.report.epochs += 1
-        self._adrift = False
+        if self._adrift:
+            self._find_track(state)
         before = state.opened
         if (event.run, event.rank) != (before.run, before.rank) or event.epoch <= before.epoch:
             text = f"epoch {event.epoch} of run {event.run}, rank {event.rank}, follows epoch {before.epoch} of run "

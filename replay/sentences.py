@@ -143,10 +143,10 @@ def _leak(told: RankTriage) -> Iterator[str]:
 
 def _damaged(told: RankTriage) -> Iterator[str]:
     report = told.report
-    judged = report.events - report.unjudged - report.gaps
+    judged = max(report.events - report.unjudged - report.gaps, 0)
+    missing = f"{report.lost:,} event{'s are' if report.lost > 1 else ' is'} missing, " if report.lost else ""
     yield (
-        f"damaged: {report.lost:,} events are missing, {report.unjudged:,} behind them cannot be judged; nothing is wrong in the "
-        f"{max(judged, 0):,} that can."
+        f"damaged: {missing}{report.unjudged:,} behind the damage cannot be judged; nothing is wrong in the {judged:,} that can."
     )
 
 

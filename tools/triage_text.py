@@ -95,10 +95,10 @@ def _print_rank(told: RankTriage, name: str) -> None:
 def _print_damage(told: RankTriage, name: str) -> None:
     report = told.report
     lines = list(dict.fromkeys([*told.damage, *report.notices]))
-    if report.gaps:
+    if report.gaps or report.unjudged:
         lines.append(
             f"{count_of(report.lost, 'event')} lost in {count_of(report.gaps, 'gap')}; {count_of(report.unjudged, 'event')} behind "
-            "cannot be judged"
+            "the damage cannot be judged"
         )
     if report.unreadable:
         lines.append(f"unreadable: {report.unreadable}")

@@ -1,0 +1,209 @@
+"""`radixledger triage`: what it prints, in words and as JSON, what it takes, and the exit codes that scripts rely on."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from radixledger.cache.rank import RankCache
+from radixledger.cache.refusals import DoubleFree as FreedAlready
+from radixledger.journal.units import Rank
+from radixledger.journal.writer import JournalWriter
+from radixledger.tools.cli import run as radixledger
+from radixledger.tools.drill import DoubleFree, plant_double_free
+
+from ..cache.driven import opened
+from ..replay.runs import Clock, written
+from ..test_docs import unknown_words
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def lawful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clean run of two ranks."""
+    run = tmp_path_factory.mktemp("runs") / "lawful"
+    for rank in range(2):
+        written(run, 110 + rank, seed=11, rank=rank, ranks=2)
+    return run
+
+
+@pytest.fixture(scope="module")
+def wrong(lawful: Path) -> tuple[Path, DoubleFree]:
+    """The same, with a page of rank 1 freed twice."""
+    run = lawful.parent / "wrong"
+    return run, plant_double_free(lawful, run, Rank(1))
+
+
+def told(arguments: list[str], capsys: Capture) -> tuple[int, str]:
+    """Exit code and output."""
+    code = radixledger(["triage", *arguments])
+    return code, capsys.readouterr().out
+
+
+def test_the_verdict_comes_first_and_the_wrong_rank_before_the_others(
+    wrong: tuple[Path, DoubleFree], capsys: Capture
+) -> None:
+    run, planted = wrong
+    code, out = told([str(run)], capsys)
+    assert code == 1
+    first, second, *_ = out.splitlines()
+    assert first.startswith(f"rank 1: event {planted.second:,}, step 0: ")
+    assert f"freed FULL page {planted.page} again (drill)" in first
+    assert second.startswith("rank 0: clean: ")
+
+
+def test_everything_that_the_verdict_rests_on_is_there(
+    wrong: tuple[Path, DoubleFree], capsys: Capture
+) -> None:
+    """J14: cause, slice, who had the page, requests, steps, pools, ranks by step, what to run next."""
+    run, planted = wrong
+    _, out = told([str(run)], capsys)
+    for title in (
+        "ranks, by step", "rank 1, first wrong event", "rank 1, what led to it, and what came of it",
+        "rank 1, just before it: the pages", "rank 1, device steps in flight", "rank 1, pools, in pages",
+        "rank 1, next", "rank 0, how it ended", "rank 0, the last events", "rank 0, next",
+    ):  # fmt: skip
+        assert f"\n{title}\n" in out
+    assert f"radixledger replay blame {run} --rank 1 --pool full --page {planted.page} " in out
+
+
+def test_json_has_all_of_it(wrong: tuple[Path, DoubleFree], capsys: Capture) -> None:
+    run, planted = wrong
+    code, out = told([str(run), "--json"], capsys)
+    document = json.loads(out)
+    assert code == 1
+    assert document["verdict"] == "wrong"
+    assert [(each["rank"], each["kind"]) for each in document["ranks"]] == [(0, "clean"), (1, "wrong")]
+    explained = document["ranks"][1]["explained"]
+    assert explained["first"]["seq"] == planted.second
+    assert [each["seq"] for each in explained["slice"]["events"] if each["moved"]][-2:] == [
+        planted.first,
+        planted.second,
+    ]
+    assert explained["holders"][0] == {
+        "page": f"FULL page {planted.page}",
+        "account": "free",
+        "since": planted.first,
+        "mapped_to": 0,
+    }
+    assert document["ranks"][1]["next"][0]["command"].startswith("radixledger replay blame")
+
+
+def test_a_clean_run_gives_0_and_says_what_else_to_look_at(lawful: Path, capsys: Capture) -> None:
+    code, out = told([str(lawful)], capsys)
+    assert code == 0
+    assert out.startswith("rank 0: clean: no law is broken in ")
+    assert "commands turned down" in out
+
+
+def test_what_is_given_may_be_a_run_a_rank_or_a_folder_of_runs(
+    lawful: Path, wrong: tuple[Path, DoubleFree], tmp_path: Path, capsys: Capture
+) -> None:
+    """Ranks of one job may lie in several places, each as its host wrote it."""
+    run, _ = wrong
+
+    def ranks(*arguments: str) -> list[tuple[str, int]]:
+        _, out = told([*arguments, "--json"], capsys)
+        return [(Path(each["folder"]).name, each["rank"]) for each in json.loads(out)["ranks"]]
+
+    assert ranks(str(run)) == [("wrong", 0), ("wrong", 1)]
+    assert ranks(str(run / "rank-0001")) == [("wrong", 1)]
+    assert ranks(str(run / "rank-0001"), str(lawful / "rank-0000"), str(run)) == [
+        ("wrong", 1),
+        ("lawful", 0),
+        ("wrong", 0),
+    ]
+    assert ranks(str(run), "--rank", "1") == [("wrong", 1)]
+    for host in range(2):
+        shutil.copytree(run / f"rank-000{host}", tmp_path / f"host-{host}" / f"rank-000{host}")
+    assert ranks(str(tmp_path)) == [("host-0", 0), ("host-1", 1)]
+
+
+def test_several_runs_are_told_apart(lawful: Path, wrong: tuple[Path, DoubleFree], capsys: Capture) -> None:
+    _, out = told([str(lawful), str(wrong[0])], capsys)
+    assert out.startswith("wrong, rank 1: event ")
+    assert "these are journals of 2 runs" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ([], 2, "Missing argument 'RUN...'"),
+        (["nothing"], 3, "nothing: there is no such folder"),
+        (["."], 3, "this folder holds no rank-NNNN folder"),
+        ([""], 2, "it is empty, and names no place"),
+        (["RUN", "--rank", "7"], 3, "there is no journal of rank 7"),
+    ],
+)
+def test_what_is_no_run_is_refused_clearly(
+    arguments: list[str],
+    code: int,
+    says: str,
+    lawful: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = [str(lawful) if each == "RUN" else each for each in arguments]
+    assert radixledger(["triage", *given]) == code
+    assert says in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_rank_that_cannot_be_read_gives_3_unless_another_is_wrong(
+    wrong: tuple[Path, DoubleFree], tmp_path: Path, capsys: Capture
+) -> None:
+    run = shutil.copytree(wrong[0], tmp_path / "run")
+    for path in (run / "rank-0000").glob("*.sealed"):
+        path.write_bytes(path.read_bytes()[:30])
+    assert told([str(run), "--rank", "0"], capsys)[0] == 3
+    code, out = told([str(run)], capsys)
+    assert code == 1
+    assert "rank 0: cannot be read: " in out
+
+
+def test_every_command_that_is_proposed_exists(
+    lawful: Path, wrong: tuple[Path, DoubleFree], tmp_path: Path, capsys: Capture
+) -> None:
+    """For each kind of verdict; and the first one runs."""
+    damaged = shutil.copytree(wrong[0], tmp_path / "damaged")
+    for path in (damaged / "rank-0001").glob("*.sealed"):
+        path.write_bytes(path.read_bytes()[:-400])
+    proposed = []
+    for run in (lawful, wrong[0], damaged):
+        _, out = told([str(run), "--json"], capsys)
+        proposed += [each["command"] for rank in json.loads(out)["ranks"] for each in rank["next"]]
+    assert len(proposed) >= 8
+    assert [word for each in proposed for word in unknown_words(each.split()[1:])] == []
+    assert radixledger(next(each for each in proposed if "blame" in each).split()[1:]) == 1
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_no_line_but_a_command_is_wider_than_the_terminal(
+    columns: int, wrong: tuple[Path, DoubleFree], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, out = told([str(wrong[0])], capsys)
+    wide = [line for line in out.splitlines() if len(line) > columns and "radixledger " not in line]
+    assert wide == []
+
+
+def test_a_caller_that_was_turned_down_is_named(tmp_path: Path, capsys: Capture) -> None:
+    """A strict cache refuses a double free, so that no event is wrong: the fault is in the server, and the refusal says where."""
+    run = tmp_path / "run"
+    with JournalWriter.open(run, opened(redaction="plain"), clock=Clock()) as writer:
+        cache = RankCache(writer.opened, writer, seq=writer.last_seq)
+        pages, _ = cache.alloc(2)
+        cache.free(pages)
+        with pytest.raises(FreedAlready):
+            cache.free(pages)
+        seq = writer.last_seq
+    code, out = told([str(run)], capsys)
+    assert code == 1
+    assert out.startswith(
+        f"rank 0: no event is wrong, a caller was: event {seq}, step 0: double_free (free), turned down: FULL page 1, 2"
+    )
+    assert "The cache kept its books, so the fault is in the server that called" in out
