@@ -5,9 +5,11 @@ Rule: every command is one of ours, with the run, the rank and the numbers fille
 """
 
 import shlex
+from pathlib import Path
 
 from radixledger.replay.explained import Explained
 from radixledger.replay.triage import RankTriage
+from radixledger.tools.run_argument import as_given
 
 BEHIND = 20
 """So many events before the slice's own are shown around the first wrong one."""
@@ -15,7 +17,7 @@ BEHIND = 20
 
 def next_commands(told: RankTriage) -> list[tuple[str, str]]:
     """Command and purpose, the most useful first."""
-    run = shlex.quote(told.folder)
+    run = shlex.quote(as_given(Path(told.folder)))
     salvage = " --salvage" if told.report.gaps or told.damage else ""
     out: list[tuple[str, str]] = []
     if told.explained is not None:
@@ -40,6 +42,7 @@ def _of_the_event(explained: Explained, place: str, salvage: str) -> list[tuple[
     if first.pool and first.pages:
         page = f"--pool {first.pool.lower()} {'--slot' if first.pool == 'RECURRENT' else '--page'} {first.pages[0]}"
         out.append((f"radixledger replay blame {place} {page}{salvage}", "every life of that page"))
+    out += _of_holders(explained, place, salvage)
     if first.seq > 1:
         out.append(
             (f"radixledger replay state {place} --at {first.seq - 1}{salvage}", "what was true just before")
@@ -48,6 +51,16 @@ def _of_the_event(explained: Explained, place: str, salvage: str) -> list[tuple[
     cat = f"radixledger journal cat {place} --from {begin} --to {first.seq}{salvage}"
     out.append((cat, "the events around it, as they were written"))
     return out
+
+
+def _of_holders(explained: Explained, place: str, salvage: str) -> list[tuple[str, str]]:
+    """The story of the request, or else the node, that the event is about."""
+    for kind, what in (("request", "what that request did"), ("node", "what became of that node")):
+        for name in explained.about:
+            number = name.removeprefix(f"{kind} ")
+            if number != name and number.isdecimal():
+                return [(f"radixledger replay blame {place} --{kind} {number}{salvage}", what)]
+    return []
 
 
 def _of_a_leak(told: RankTriage, place: str, salvage: str) -> list[tuple[str, str]]:

@@ -66,8 +66,13 @@ def is_url(run: object) -> bool:
 
 def as_given(run: Path) -> str:
     """A run, or a path in it, as the caller named it: the URL, for the copy of one."""
+    return in_given_words(str(run))
+
+
+def in_given_words(text: str) -> str:
+    """A text that names paths of runs, as the caller named those."""
     copies = click.get_current_context().find_object(Copies)
-    return copies.told(str(run)) if copies else str(run)
+    return copies.told(text) if copies else text
 
 
 def located(run: Path | str, choose: Choose = lambda ranks: ranks) -> Path:

@@ -20,7 +20,6 @@ from radixledger.replay.triage import RankTriage, triage
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
-    GivenPath,
     examples,
     exit_with,
     json_flag,
@@ -28,6 +27,7 @@ from radixledger.tools.console import (
     progress,
 )
 from radixledger.tools.next_commands import next_commands
+from radixledger.tools.run_argument import in_given_words, runs_argument
 from radixledger.tools.triage_text import print_triage
 
 
@@ -36,19 +36,20 @@ from radixledger.tools.triage_text import print_triage
         "radixledger triage RUN",
         "radixledger triage collected/host-0 collected/host-1",
         "radixledger triage RUN/rank-0003 --json",
+        "radixledger triage s3://incidents/monday --rank 3",
     ),
 )
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=GivenPath(path_type=Path))
+@runs_argument
 @click.option("--rank", type=int, help="Only this rank.")
 @json_flag
 def command(runs: tuple[Path, ...], rank: int | None, as_json: bool) -> None:
     """Find the first wrong event of each rank, what led to it, and whose pages it was about.
 
-    RUN is a run with its rank-NNNN folders, one of those folders, or a folder that holds several runs. Damage is read
+    RUNS are runs with their rank-NNNN folders, single ones of those folders, or folders that hold runs. Damage is read
     around, and said. Exit code 0: clean. 1: something is wrong, lost or leaked. 3: nothing was found, and not all could
     be read.
     """
-    told = triage(list(runs), _watched, rank=rank)
+    told = [_as_given(each) for each in triage(list(runs), _watched, rank=rank)]
     if as_json:
         print_json({"verdict": overall(told), "ranks": [as_data(each) for each in told]})
     else:
@@ -57,6 +58,15 @@ def command(runs: tuple[Path, ...], rank: int | None, as_json: bool) -> None:
         exit_with(FINDINGS)
     if any(each.kind == "unreadable" for each in told):
         exit_with(UNREADABLE)
+
+
+def _as_given(told: RankTriage) -> RankTriage:
+    """With paths of a copy in the words of who gave the URL."""
+    report = told.report
+    report.unreadable = in_given_words(report.unreadable)
+    report.notices = [in_given_words(each) for each in report.notices]
+    told.damage = [in_given_words(each) for each in told.damage]
+    return told
 
 
 def overall(told: list[RankTriage]) -> str:

@@ -130,7 +130,7 @@ def test_several_runs_are_told_apart(lawful: Path, wrong: tuple[Path, DoubleFree
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        ([], 2, "Missing argument 'RUN...'"),
+        ([], 2, "Missing argument 'RUNS...'"),
         (["nothing"], 3, "nothing: there is no such folder"),
         (["."], 3, "this folder holds no rank-NNNN folder"),
         ([""], 2, "it is empty, and names no place"),
