@@ -64,12 +64,12 @@ def decides(*kinds: type, as_: Rewrite) -> Change:
     """A decider yields other events than it should: each event of these kinds is what `as_` makes of it."""
 
     def change(patch: Patch) -> None:
-        lawful = Shell._run
+        lawful = Shell._decided
 
         def run(shell: Shell, decision: Decision[T]) -> T:
             return lawful(shell, _spoiled(shell.state, decision, kinds, as_))
 
-        patch.setattr(Shell, "_run", run)
+        patch.setattr(Shell, "_decided", run)
 
     return change
 
