@@ -6,14 +6,17 @@ Evidence, in FOLDER: the manifest, pytest's report, the output of every check, a
 the versions, what each section ran, and the SHA-256 of every other file. Exit code 0 for PASS, 1 for FAIL.
 
 Rules: a test file that no section lists fails the gate, as does a skip or an expected failure that the manifest does not
-allow (R213, R214); what counts is read off the reports, never what a test says of itself. A gate on a changed tree is
-told as such: it closes nothing.
+allow (R213, R214), and a test function that the report does not know: deselected, renamed, overwritten, under a condition.
+What counts is read off the reports, never what a test says of itself; nothing that stands around the tests can take
+part, neither hooks nor the environment nor a second configuration. A gate on a changed tree is told as such: it closes
+nothing.
 """
 
 import argparse
 import ast
 import hashlib
 import json
+import os
 import platform
 import shutil
 import subprocess
@@ -39,17 +42,25 @@ TURNED_OFF = {"skip", "skipif", "xfail", "importorskip"}
 """Names of pytest by which a test does not count."""
 
 
+SWAYING = ("PYTEST_", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT", "PYTHONSTARTUP")
+"""Beginnings of variables by which a shell would choose tests, or take their assertions away."""
+
+
 class ManifestError(Exception):
     """A manifest that cannot be run: of another version, or without sections."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the gate runs: files by section, with the rows that a section is for, and the skips that are allowed."""
+    """What the gate runs: files by section, with the rows that a section is for, and the skips that are allowed.
+
+    left: tests by their ids that are left to others, as too long for a gate; each with its reason.
+    """
 
     sections: dict[str, tuple[str, ...]]
     rows: dict[str, tuple[str, ...]]
     allowed: dict[str, str]
+    left: dict[str, str]
     sha256: str
 
     @property
@@ -97,15 +108,51 @@ def read_manifest(root: Path) -> Manifest:
         sections={name: tuple(each["files"]) for name, each in sections.items()},
         rows={name: tuple(each["rows"]) for name, each in sections.items()},
         allowed=dict(told.get("allowed", {})),
+        left=dict(told.get("left", {})),
         sha256=hashlib.sha256(coded).hexdigest(),
     )
 
 
 def files_astray(root: Path, manifest: Manifest) -> Iterator[str]:
-    """Test files that no section lists, and listed ones that are not there (R212)."""
+    """Test files that no section lists, listed ones that are not there, and tests in files of other names (R212)."""
     there = {path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py")}
     yield from (f"{file} is in no section" for file in sorted(there - set(manifest.files)))
     yield from (f"{file} is listed and does not exist" for file in sorted(set(manifest.files) - there))
+    for path in sorted((root / "tests").rglob("*.py")):
+        if not path.name.startswith("test_") and (tests := written_in(path)):
+            yield f"{path.relative_to(root).as_posix()} is no test file, and has {tests[0]}, which nothing runs"
+
+
+def written_in(path: Path) -> list[str]:
+    """The test functions that a file has, by its text: `name` or `Class::name`; one that stands there twice is there twice."""
+    module = ast.parse(path.read_text("utf-8"))
+    classes = [
+        each for each in module.body if isinstance(each, ast.ClassDef) and each.name.startswith("Test")
+    ]
+    scopes: list[tuple[str, ast.AST]] = [("", module), *((f"{each.name}::", each) for each in classes)]
+    return [
+        prefix + name for prefix, scope in scopes for name in _functions(scope) if name.startswith("test")
+    ]
+
+
+def _functions(scope: ast.AST) -> Iterator[str]:
+    """The functions of a scope, those under conditions too; not those inside other functions and classes."""
+    for each in ast.iter_child_nodes(scope):
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield each.name
+        elif not isinstance(each, ast.ClassDef):
+            yield from _functions(each)
+
+
+def hooks(root: Path, manifest: Manifest) -> Iterator[str]:
+    """Hooks of pytest that a tree brings along: they could choose tests, or say how they ended."""
+    for path in sorted([*root.glob("conftest.py"), *(root / "tests").rglob("conftest.py")]):
+        name = path.relative_to(root).as_posix()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            told = next(filter(None, (getattr(node, each, None) for each in ("asname", "name", "id"))), None)
+            sways = isinstance(told, str) and told.startswith(("pytest_", "collect_ignore"))
+            if sways and name not in manifest.allowed:
+                yield f"{name}:{getattr(node, 'lineno', 0)} has {told}, and {MANIFEST} does not allow it"
 
 
 def turned_off(root: Path, manifest: Manifest) -> Iterator[str]:
@@ -119,19 +166,23 @@ def turned_off(root: Path, manifest: Manifest) -> Iterator[str]:
                 yield f"{name}:{node.lineno} has pytest's {node.attr}, and {MANIFEST} does not allow it"
 
 
-def judged(manifest: Manifest, report: str) -> Verdict:
-    """What pytest's report says of every section: failures, and tests that did not count without leave."""
+def judged(manifest: Manifest, report: str, root: Path | None = None) -> Verdict:
+    """What pytest's report says of every section: failures, and tests that did not count without leave.
+
+    root: the tree whose files are held against the report.
+    """
     sections = {name: Section(manifest.rows[name], len(files)) for name, files in manifest.sections.items()}
     verdict = Verdict(sections)
     of_file: dict[str, list[str]] = {}
     for name, files in manifest.sections.items():
         for file in files:
             of_file.setdefault(file, []).append(name)
-    seen: set[str] = set()
+    seen, names = set[str](), set[str]()
     for case in ET.fromstring(report).iter("testcase"):
         file = _file_of(case, of_file)
         test = f"{file}::{case.get('name')}"
         seen.add(file)
+        names.add(f"{file}::{_scope_of(case, file)}{(case.get('name') or '').partition('[')[0]}")
         wrong = next((kind for kind in ("failure", "error") if case.find(kind) is not None), "")
         skipped = case.find("skipped")
         for name in of_file.get(file, ()):
@@ -145,7 +196,26 @@ def judged(manifest: Manifest, report: str) -> Verdict:
                 f"{test} did not count: {skipped.get('type', 'skip')}, {skipped.get('message', '')}"
             )
     verdict.findings += [f"{file} ran no test" for file in manifest.files if file not in seen]
+    verdict.findings += _never_ran(root, manifest, names) if root else []
     return verdict
+
+
+def _never_ran(root: Path, manifest: Manifest, names: set[str]) -> Iterator[str]:
+    """Test functions that the files have and the report does not know."""
+    for file in manifest.files:
+        tests = written_in(root / file) if (root / file).exists() else []
+        for test in dict.fromkeys(tests):
+            if tests.count(test) > 1:
+                yield f"{file}::{test} is there {tests.count(test)} times; the last one alone can run"
+            if f"{file}::{test}" not in names | set(manifest.left) and file not in manifest.allowed:
+                yield f"{file}::{test} did not run"
+
+
+def _scope_of(case: ET.Element, file: str) -> str:
+    """The class of a test, as a prefix of its name."""
+    dotted = file.removesuffix(".py").replace("/", ".")
+    inner = (case.get("classname") or "").removeprefix(dotted).strip(".")
+    return f"{inner.replace('.', '::')}::" if inner else ""
 
 
 def _file_of(case: ET.Element, of_file: dict[str, list[str]]) -> str:
@@ -164,35 +234,46 @@ def run(
     manifest = read_manifest(root)
     out.mkdir(parents=True, exist_ok=False)
     shutil.copy(root / MANIFEST, out / "manifest.toml")
-    findings = [*files_astray(root, manifest), *turned_off(root, manifest)]
+    commit = _git(root, "rev-parse", "HEAD")
+    findings = [*files_astray(root, manifest), *turned_off(root, manifest), *hooks(root, manifest)]
     for name, command in (CHECKS if checks is None else checks).items():
         if not _checked(root, out / f"{name}.txt", command):
             findings.append(f"{name} is not clean, see {name}.txt")
     report = out / "pytest.xml"
-    spread = ("-n", str(workers)) if workers else ()
     there = [file for file in manifest.files if (root / file).exists()]
     ran = _checked(
-        root,
-        out / "pytest.txt",
-        ("pytest", "-q", *spread, f"--junitxml={report}", *there),
-    )
+        root, out / "pytest.txt", ("pytest", "-q", *_settled(root, manifest, workers), f"--junitxml={report}", *there)
+    )  # fmt: skip
     if report.exists():
-        verdict = judged(manifest, report.read_text("utf-8"))
+        verdict = judged(manifest, report.read_text("utf-8"), root)
         findings += verdict.findings
     else:
         verdict = Verdict({})
         findings.append("pytest wrote no report, see pytest.txt")
     if not ran and not verdict.findings:
         findings.append("pytest failed, see pytest.txt")
+    if _git(root, "rev-parse", "HEAD") != commit:
+        findings.append(f"the tree was at {commit} when the gate began, and is at another commit now")
     told = _evidence(root, out, manifest, verdict, findings)
     (out / "gate.json").write_text(json.dumps(told, indent=2, sort_keys=True) + "\n", "utf-8")
     return not findings
 
 
+def _settled(root: Path, manifest: Manifest, workers: int) -> list[str]:
+    """How pytest runs here, whatever else says otherwise: all marks, one configuration, and what is left out by its name."""
+    settings = ["-m", "", *(f"--deselect={test}" for test in manifest.left)]
+    if (root / "pyproject.toml").exists():
+        settings += ["-c", "pyproject.toml", f"--rootdir={root}"]
+    return settings + (["-n", str(workers)] if workers else [])
+
+
 def _checked(root: Path, output: Path, command: Sequence[str]) -> bool:
     """Run a check, keep what it says, and whether it was content."""
     path = shutil.which(command[0], path=str(Path(sys.executable).parent)) or command[0]
-    done = subprocess.run([path, *command[1:]], cwd=root, capture_output=True, text=True, check=False)
+    calm = {name: value for name, value in os.environ.items() if not name.startswith(SWAYING)}
+    done = subprocess.run(
+        [path, *command[1:]], cwd=root, env=calm, capture_output=True, text=True, check=False
+    )
     output.write_text(done.stdout + done.stderr, "utf-8")
     return done.returncode == 0
 
@@ -211,6 +292,7 @@ def _evidence(
         "clean": changed == "",
         "sections": {name: asdict(section) for name, section in verdict.sections.items()},
         "allowed": manifest.allowed,
+        "left": manifest.left,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": dict(sorted((each.name, each.version) for each in distributions())),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .gate_cpu import ROOT, ManifestError, files_astray, judged, read_manifest, run, turned_off
+from .gate_cpu import ROOT, ManifestError, files_astray, hooks, judged, read_manifest, run, turned_off
 
 LISTED = """
 version = 1
@@ -39,6 +39,7 @@ def test_every_test_file_of_the_project_is_in_the_manifest_and_none_is_turned_of
     manifest = read_manifest(ROOT)
     assert list(files_astray(ROOT, manifest)) == []
     assert list(turned_off(ROOT, manifest)) == []
+    assert list(hooks(ROOT, manifest)) == []
     assert {row for rows in manifest.rows.values() for row in rows} >= {f"R{row}" for row in range(205, 212)}
 
 
@@ -99,6 +100,115 @@ def test_files_that_are_not_listed_or_not_there_fail_the_gate(tmp_path: Path) ->
         "tests/test_two.py is in no section",
         "tests/test_one.py is listed and does not exist",
     ]
+
+
+TWO = GOOD + "\n\n{between}def test_that() -> None:\n    assert 2 + 2 == 4\n"
+MARKED = "import pytest\n\n\n" + GOOD + "\n\n@pytest.mark.later\ndef test_that() -> None:\n    assert False\n"
+PYPROJECT = """[tool.pytest.ini_options]
+addopts = ["-m", "not later", "--import-mode=importlib"]
+markers = ["later: not now"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "told"),
+    [
+        (GOOD + "\n\ntest_it.__test__ = False\n\n\ndef test_that() -> None:\n    pass\n", "::test_it did not run"),
+        (TWO.format(between="if 1 > 2:\n\n    ").replace("\n    assert 2", "\n        assert 2"), "::test_that did not run"),
+        (GOOD + "\n\n" + GOOD, "::test_it is there 2 times; the last one alone can run"),
+        (GOOD + "\n\ndel test_it\n\n\ndef test_that() -> None:\n    pass\n", "::test_it did not run"),
+        (GOOD + "\n\nclass TestIt:\n    __test__ = False\n\n    def test_that(self) -> None:\n        pass\n", "::TestIt::test_that did not run"),
+    ],
+)  # fmt: skip
+def test_a_test_that_is_written_and_not_run_fails_the_gate(tmp_path: Path, test: str, told: str) -> None:
+    """R213: a test can be kept from counting without a word to pytest."""
+    passed, found = gated(house(tmp_path, test))
+    assert not passed
+    assert told in str(found["findings"])
+
+
+def test_tests_of_classes_and_with_parameters_are_known_by_their_functions(tmp_path: Path) -> None:
+    test = (
+        "import pytest\n\n\n@pytest.mark.parametrize('at', ['a[b', 'c::d'])\ndef test_it(at: str) -> None:\n    assert at\n"
+        "\n\nclass TestIt:\n    def test_that(self) -> None:\n        pass\n"
+    )
+    passed, told = gated(house(tmp_path, test))
+    assert told["findings"] == []
+    assert passed
+
+
+def test_no_mark_and_no_second_configuration_chooses_what_the_gate_runs(tmp_path: Path) -> None:
+    """R214: what is left out stands in the manifest, by its name and with its reason."""
+    house(tmp_path, MARKED)
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    (tmp_path / "tests" / "pytest.ini").write_text("[pytest]\naddopts = -k test_it\n")
+    passed, found = gated(tmp_path)
+    assert not passed
+    assert "tests/test_one.py::test_that: failure" in str(found["findings"])
+
+
+def test_what_is_left_to_others_is_told_in_the_evidence(tmp_path: Path) -> None:
+    """R215."""
+    left = LISTED + '[left]\n"tests/test_one.py::test_that" = "hours"\n'
+    house(tmp_path, MARKED, left)
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    passed, told = gated(tmp_path)
+    assert passed
+    assert told["left"] == {"tests/test_one.py::test_that": "hours"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PYTEST_ADDOPTS", "-k test_it"), ("PYTHONOPTIMIZE", "1"), ("PYTEST_PLUGINS", "nowhere")],
+)
+def test_the_environment_chooses_nothing_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    house(tmp_path, TWO.format(between="").replace("2 == 4", "2 == 5"))
+    (tmp_path / "tests" / "beside.py").write_text("def claim() -> None:\n    assert False\n")
+    passed, found = gated(tmp_path)
+    assert not passed
+    assert found["findings"] == ["tests/test_one.py::test_that: failure"]
+
+
+HOOK = """import pytest
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    outcome.get_result().outcome = "passed"
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "text", "told"),
+    [
+        ("tests/conftest.py", HOOK, "tests/conftest.py:5 has pytest_runtest_makereport"),
+        ("conftest.py", HOOK, "conftest.py:5 has pytest_runtest_makereport"),
+        ("tests/conftest.py", "from os import path as pytest_collection_modifyitems\n", "pytest_collection_modifyitems"),
+        ("tests/conftest.py", "collect_ignore = []\n", "tests/conftest.py:1 has collect_ignore"),
+        ("tests/conftest.py", "pytest_plugins = []\n", "tests/conftest.py:1 has pytest_plugins"),
+    ],
+)  # fmt: skip
+def test_a_tree_that_brings_hooks_fails_the_gate(tmp_path: Path, where: str, text: str, told: str) -> None:
+    """A hook can say that a test passed which did not."""
+    house(tmp_path)
+    (tmp_path / where).write_text(text)
+    assert told in str([*hooks(tmp_path, read_manifest(tmp_path))])
+    (tmp_path / where).write_text("import pytest\n\n\n@pytest.fixture\ndef one() -> int:\n    return 1\n")
+    assert [*hooks(tmp_path, read_manifest(tmp_path))] == []
+
+
+@pytest.mark.parametrize("name", ["one_test.py", "check_it.py", "nightly/more.py"])
+def test_tests_in_a_file_of_another_name_fail_the_gate(tmp_path: Path, name: str) -> None:
+    """R212: a test file that is renamed and struck off the list is not lost in silence."""
+    house(tmp_path)
+    (tmp_path / "tests" / "nightly").mkdir()
+    (tmp_path / "tests" / name).write_text(GOOD)
+    told = f"tests/{name} is no test file, and has test_it, which nothing runs"
+    assert [*files_astray(tmp_path, read_manifest(tmp_path))] == [told]
 
 
 def test_a_check_that_is_not_content_fails_the_gate(tmp_path: Path) -> None:
