@@ -18,10 +18,10 @@ from radixledger.journal.events import (
     Retracted,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.units import UNBOUND
+from radixledger.journal.units import UNBOUND, TokenCount
 from radixledger.replay.attribution import Asked, Looked, judged
 from radixledger.replay.memory import Memory, needs_of
-from radixledger.replay.misses import Miss
+from radixledger.replay.misses import NOT_TOLD, Miss
 from radixledger.replay.stays import Piece
 
 MATCHES_KEPT = 1 << 16
@@ -36,7 +36,7 @@ class Judge:
         self.unnamed = 0
         """Matches of nobody in particular: they cannot be followed."""
         self.unlooked = 0
-        """Admissions without a match before."""
+        """Admissions without a match before; judged as if they had asked for all whole pages of their prompt."""
         self._looked: dict[str, Looked] = {}
         self._open: dict[int, Asked] = {}
         self._judged: list[Miss] = []
@@ -87,7 +87,7 @@ class Judge:
         looked = self._looked.pop(event.rid, None)
         if looked is None:
             self.unlooked += 1
-            return
+            looked = self._unlooked(state, event)
         if event.request in self._open:
             self._judge(state, event.request, "")
         page_size, same = state.page_size, event.prefix == looked.event.hit
@@ -108,6 +108,12 @@ class Judge:
         )
         if looked.event.asked // page_size <= hit:
             self._judge(state, event.request, "")
+
+    def _unlooked(self, state: State, event: Admitted) -> Looked:
+        """What stands for a match that nobody wrote down: it asked for all whole pages, and found what it was admitted with."""
+        asked = TokenCount(max(0, event.prompt - 1) // state.page_size * state.page_size)
+        match = Matched(event.rid, event.request, asked, event.prefix, event.prefix, event.node, NOT_TOLD)
+        return Looked(match, self._seq, self._frame.time_ns, self._frame.step)
 
     def _repointed(self, state: State, event: Repointed) -> None:
         self._learn(state, event.request, event.node)

@@ -95,5 +95,6 @@ def stop_sentence(miss: Miss) -> str:
         "window_dead": f"FULL pages went on to token {miss.full_hit:,}, the window behind them was dead",
         "forced_miss": f"it was told not to hit; the tree had {miss.full_hit:,} tokens",
         "no_state": f"FULL pages went on to token {miss.full_hit:,}, no state stood behind them",
+        "not_told": "the journal has no match of this request",
         "on_host": f"copies on the host went on for {miss.host_hit:,} tokens",
     }.get(miss.stop, miss.stop)

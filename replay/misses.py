@@ -32,6 +32,10 @@ KINDS = (
 )
 
 
+NOT_TOLD = -1
+"""The stop of an admission whose match the journal does not have."""
+
+
 class Lost(Struct, frozen=True):
     """Tokens [start, stop) of a prompt that would have hit until event `seq`.
 
@@ -118,4 +122,6 @@ class Miss(Struct, frozen=True):
 
 def stop_text(code: int) -> str:
     """Why a match ended, as SQL spells it."""
+    if code == NOT_TOLD:
+        return "not_told"
     return Stop(code).name.lower() if code in list(Stop) else f"unknown({code})"

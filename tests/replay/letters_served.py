@@ -3,11 +3,14 @@
 Requests do what a server's do: match, admit, one chunk, cached, finished. `misses` judges all of them from the journal alone.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from radixledger.cache.keys import raw_key
 from radixledger.cache.rank import RankCache
 from radixledger.journal.events import AnyEvent, Config, Opened
+from radixledger.journal.frame import Frame
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.replay.fold import moments
 from radixledger.replay.judge import Judge
@@ -62,15 +65,17 @@ class Letters:
 
     def misses(self, *, pages: int = PAGES_REMEMBERED) -> dict[str, Miss]:
         """Every miss by its request id."""
-        return {miss.rid: miss for miss in judged(self.journal, pages=pages)}
+        return {miss.rid: miss for miss in judged(self.journal.frames, pages=pages)}
 
 
-def judged(journal: FrameList, *, pages: int = PAGES_REMEMBERED, stays: int = STAYS_REMEMBERED) -> list[Miss]:
-    """The misses of a journal in memory, in the order in which they are judged."""
+def judged(
+    frames: Iterable[Frame], *, pages: int = PAGES_REMEMBERED, stays: int = STAYS_REMEMBERED
+) -> list[Miss]:
+    """The misses of a journal, in the order in which they are judged."""
     remembered = Memory(pages=pages, stays=stays)
     judge, state = Judge(remembered, 0), None
     found: list[Miss] = []
-    for moment in moments(journal.frames):
+    for moment in moments(frames):
         remembered.see(*moment)
         found += judge.take(*moment)
         state = moment.state

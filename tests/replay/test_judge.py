@@ -7,12 +7,24 @@ import pytest
 from msgspec.structs import replace
 
 from radixledger.cache.rank import RankCache
-from radixledger.journal.events import Evicted, Extended, Flushed, Healed, Opened, Removed, Tombstoned
+from radixledger.journal.events import (
+    Evicted,
+    Extended,
+    Flushed,
+    GroupOpened,
+    Healed,
+    Matched,
+    Opened,
+    Removed,
+    Tombstoned,
+)
 from radixledger.journal.units import NodeId, Seq
 from radixledger.replay.misses import KINDS
 
 from ..cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
+from ..cache.server import Server
 from .letters_served import PAGE, Letters, judged, kinds
+from .runs import framed
 
 
 def test_a_window_that_pressure_took_is_named_with_who_wanted_its_room() -> None:
@@ -201,6 +213,37 @@ def test_a_route_without_a_tree_loses_nothing(route: str) -> None:
     assert server.misses()["first"].kinds == dict.fromkeys(KINDS, 0) | {"untold": 17}
 
 
+@pytest.mark.parametrize("route", ["unified", "legacy", "radix"])
+def test_a_server_that_keeps_its_own_rows_is_followed_by_its_request_ids(route: str) -> None:
+    """R144: it matches first and takes a row later; a match is joined to the admission by the request id."""
+    server = Server(4, 4, route=route)
+    prompt = [*range(16), 99]
+    for rid in ("first", "second"):
+        req = server.start(prompt, rid)
+        server.cache_so_far(req)
+        server.end(req)
+        if rid == "first":
+            server.evict(full=64)
+    first, second = judged(framed([server.journal.opened, *server.journal.events]))
+    assert (first.rid, kinds(first)) == ("first", {"never_cached": 4})
+    assert (second.rid, kinds(second)) == ("second", {"lost": 4})
+    assert {lost.cause for lost in second.lost} == {"evict/full_leaf"}
+
+
+def test_an_admission_without_a_match_is_judged_by_its_whole_pages() -> None:
+    """A recorder of another server may tell no matches: what was cached once and is computed again is lost all the same."""
+    server = Letters(route="radix")
+    server.serve("first", "abcd")
+    server.rank.evict(4, 0)
+    server.serve("second", "abcd")
+    frames = [
+        frame._replace(events=[GroupOpened() if type(event) is Matched else event for event in frame.events])
+        for frame in server.journal.frames
+    ]
+    _, second = judged(frames)
+    assert (second.stop, second.asked, kinds(second)) == ("not_told", 16, {"lost": 4})
+
+
 # -- measured ------------------------------------------------------------------------------------------------
 
 Question = tuple[bytes, bytes]
@@ -244,7 +287,7 @@ def test_what_was_lost_is_what_a_probe_of_the_same_prompt_measured(
     force; and each event that is named is one at which the probe fell by so much, and behind which it never came back.
     """
     driven, asked, _ = probed(shape, route, ())
-    misses, stride = judged(driven.journal, stays=10_000), 4 * shape[0]
+    misses, stride = judged(driven.journal.frames, stays=10_000), 4 * shape[0]
     known = {
         miss.rid: (asked[miss.rid][0][: max(miss.known, miss.hit) // shape[0] * stride], asked[miss.rid][1])
         for miss in misses

@@ -161,4 +161,4 @@ def _reservations(account: Reuse) -> Iterator[str]:
     if account.missing:
         yield f"{count_text(account.missing)} events are missing: what they took is not named"
     if account.unlooked:
-        yield f"{count_of(account.unlooked, 'admission')} had no match before"
+        yield f"{count_of(account.unlooked, 'admission')} had no match in the journal, and are judged by their whole pages"
