@@ -34,6 +34,11 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Show who holds which window, since when, for which request, and what that keeps from being evicted.",
     ),
+    "bisect": Subcommand(
+        "radixledger.tools.replay.bisect",
+        "command",
+        "Find the first command behind which a law is broken, a predicate is true, or a query has rows.",
+    ),
     "lost-reuse": Subcommand(
         "radixledger.tools.replay.lost_reuse",
         "command",

@@ -1,0 +1,288 @@
+"""The first command of a journal behind which something is so: a law broken, a predicate true, a line of a query there (J15).
+
+What is asked of a state is asked at snapshots, and then between two of them: of n snapshots log n are looked at, and one
+stretch is folded twice at most. No recorded digest is needed. Rule: bisection finds a place where the answer turns from no
+to yes; that it is the first one follows only where the answer never turns back, so `first_of_all` looks at every command.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from radixledger.cache.image import image, restore
+from radixledger.cache.law import Law
+from radixledger.cache.state import State
+from radixledger.journal.errors import ReaderError
+from radixledger.journal.frame import Frame
+from radixledger.journal.reader import JournalReader, SnapshotRef
+from radixledger.journal.units import Seq
+from radixledger.replay.fold import fold
+from radixledger.replay.seek import Watch, beginning_of, load, state_at
+from radixledger.replay.walk import walk
+
+Ask = Callable[[State], str]
+"""A question to a state, between two commands: what makes it so, or an empty text for no."""
+
+FOLDED_AT_ONCE = 256
+"""Events between a no and a yes from which on every command is looked at."""
+TURNS_KEPT = 64
+
+
+class Turn(Struct, frozen=True):
+    """From event `seq` on the answer was `now`."""
+
+    seq: int
+    now: bool
+
+
+class Found(Struct):
+    """Where an answer turned from no to yes.
+
+    first, last: the events of the command behind which it is yes; 0 where it is no wherever it was asked. no_at: the last
+    event behind which it was no, 0 where it was yes from the beginning on. looks: how often it was asked. at_the_end:
+    the answer behind the last event. turns: with `every_command`, each change of the answer, the first ones.
+    """
+
+    first: int = 0
+    last: int = 0
+    detail: str = ""
+    no_at: int = 0
+    time_ns: int = 0
+    step: int = 0
+    looks: int = 0
+    snapshots: int = 0
+    at_the_end: bool = False
+    every_command: bool = False
+    contradicted: int = 0
+    """Where a snapshot says yes, and the events up to it say no: it does not hold the state that they give."""
+    turns: list[Turn] = []
+    notices: list[str] = []
+
+
+def of_laws(laws: list[Law]) -> Ask:
+    """Whether one of these laws of the whole state is broken."""
+
+    def broken(state: State) -> str:
+        return next((f"{found.law}: {found.detail}" for law in laws for found in law(state)), "")
+
+    return broken
+
+
+def turned(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
+    """Where the answer turned to yes, by snapshots; raises NoBaseline, Unfoldable and whatever reading raises.
+
+    Where it is no at the end, the oldest snapshot counts at which it is yes.
+    """
+    return _Search(reader, ask, watch).run()
+
+
+def first_of_all(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
+    """The first command behind which the answer is yes: every command is looked at. Raises as `turned` does."""
+    begin = beginning_of(reader)
+    state = begin.state
+
+    def looked() -> Iterator[tuple[Frame, str]]:
+        nonlocal state
+        for frame in watch(reader.frames(begin.next_seq)):
+            state = fold((frame,), state)
+            yield frame, ask(state)
+
+    found = Found(every_command=True, no_at=_seq(state))
+    if state is not None and ask(state):
+        found.first, found.last, found.no_at = state.seq, state.seq, 0
+    return _all_turns(found, looked())
+
+
+def first_of_all_at(reader: JournalReader, ask: Callable[[int], str], watch: Watch = iter) -> Found:
+    """As `first_of_all`, for what is asked of all events up to a number."""
+    frames = watch(reader.frames())
+    return _all_turns(Found(every_command=True), ((frame, ask(_end(frame))) for frame in frames))
+
+
+def _all_turns(found: Found, looks: Iterable[tuple[Frame, str]]) -> Found:
+    """Every change of the answer, and the first command with yes."""
+    now = found.first > 0
+    for frame, detail in looks:
+        found.looks += 1
+        if bool(detail) != now:
+            now = bool(detail)
+            if len(found.turns) < TURNS_KEPT:
+                found.turns.append(Turn(_end(frame), now))
+            if now and not found.first:
+                _tell(found, frame, detail)
+        if not found.first:
+            found.no_at = _end(frame)
+    found.at_the_end = now
+    return found
+
+
+def first_event_that_broke(reader: JournalReader, law: str, watch: Watch = iter) -> Found:
+    """The first event that breaks a law of events, or one that folding notices, by itself. Raises as `turned` does."""
+    begin = beginning_of(reader)
+    found = Found(every_command=True, no_at=_seq(begin.state))
+    for walked in walk(watch(reader.frames(begin.next_seq)), begin.state):
+        found.looks += 1
+        broken = [each for each in walked.broken if each.law == law]
+        if broken:
+            _tell(found, walked.frame, f"{law}: {broken[0].detail}")
+            found.first = found.last = broken[0].seq
+            found.no_at, found.at_the_end = found.first - 1, True
+            return found
+    found.no_at = reader.last_seq
+    return found
+
+
+def turned_at(reader: JournalReader, ask: Callable[[int], str]) -> Found:
+    """As `turned`, for what is asked of all events up to a number: where it turned to yes, by halves."""
+    first, last = reader.first_seq, reader.last_seq
+    found = Found(looks=2, at_the_end=bool(ask(last)), no_at=last)
+    if not found.at_the_end:
+        return found
+    low, high = first - 1, first - 1 if ask(first - 1) else last
+    while low + 1 < high:
+        middle = (low + high) // 2
+        found.looks += 1
+        if ask(middle):
+            high = middle
+        else:
+            low = middle
+    found.no_at = max(0, min(low, high - 1))
+    _tell_event(found, reader, max(high, first), ask(high))
+    return found
+
+
+class _Point(NamedTuple):
+    """A place where a state is to be had cheaply: the beginning, or a snapshot."""
+
+    seq: int
+    ref: SnapshotRef | None
+
+
+class _Search:
+    """One bisection: over snapshots first, then over the events between two of them."""
+
+    def __init__(self, reader: JournalReader, ask: Ask, watch: Watch) -> None:
+        self._reader, self._ask, self._watch = reader, ask, watch
+        self._found = Found()
+        self._last = reader.last_seq
+
+    def run(self) -> Found:
+        found, points = self._found, self._points()
+        end = state_at(self._reader, self._last, self._watch)
+        found.at_the_end = bool(_asked(found, self._ask, end))
+        high = self._last if found.at_the_end else 0
+        low = self._lowest(points) if found.at_the_end else self._oldest(points)
+        if not (high or low + 1 < len(points)):
+            found.no_at = self._last
+            return found
+        if low + 1 < len(points):
+            high = points[low + 1].seq
+        if low < 0:
+            found.first = found.last = high
+            return found
+        self._between(self._state(points[low]), high)
+        return found
+
+    def _points(self) -> list[_Point]:
+        """The beginning and every later snapshot, in order."""
+        base = self._reader.baseline()
+        refs = [ref for ref in self._reader.snapshots() if base is None or ref.seq > base.seq]
+        begin = _Point(base.seq if base is not None else 0, base)
+        return [begin, *(_Point(ref.seq, ref) for ref in refs if ref.seq < self._last)]
+
+    def _lowest(self, points: list[_Point]) -> int:
+        """The last point of those with no before those with yes, by halves; -1 where all are yes."""
+        low, high = -1, len(points)
+        while low + 1 < high:
+            middle = (low + high) // 2
+            answer = self._yes(points, middle)
+            if answer is None:
+                del points[middle]
+                high -= 1
+            elif answer:
+                high = middle
+            else:
+                low = middle
+        return low
+
+    def _oldest(self, points: list[_Point]) -> int:
+        """The point before the first with yes; the last point where there is none."""
+        at = 0
+        while at < len(points):
+            answer = self._yes(points, at)
+            if answer is None:
+                del points[at]
+            elif answer:
+                return at - 1
+            else:
+                at += 1
+        return len(points) - 1
+
+    def _yes(self, points: list[_Point], at: int) -> bool | None:
+        """The answer at a point; None for a snapshot that cannot be used, which is told."""
+        try:
+            state = self._state(points[at])
+        except (ReaderError, FileNotFoundError) as error:
+            if not at:
+                raise
+            self._found.notices.append(str(error))
+            return None
+        self._found.snapshots += state is not None
+        return state is not None and bool(_asked(self._found, self._ask, state))
+
+    def _state(self, point: _Point) -> State | None:
+        return load(self._reader, point.ref) if point.ref is not None else None
+
+    def _between(self, state: State | None, high: int) -> None:
+        """Behind `state` the answer is no, behind event `high` it is yes."""
+        while high - _seq(state) > FOLDED_AT_ONCE:
+            stop = self._end_of((_seq(state) + high) // 2)
+            if stop >= high:
+                break
+            copy = None if state is None else restore(image(state))
+            tried = fold(self._reader.frames(Seq(_seq(state) + 1)), copy, until=stop)
+            if _asked(self._found, self._ask, tried):
+                high = stop
+            else:
+                state = tried
+        self._found.no_at = _seq(state)
+        for frame in self._reader.frames(Seq(_seq(state) + 1)):
+            state = fold((frame,), state)
+            detail = _asked(self._found, self._ask, state)
+            if detail:
+                _tell(self._found, frame, detail)
+                return
+            self._found.no_at = state.seq
+            if state.seq >= high:
+                self._found.contradicted = high
+                return
+
+    def _end_of(self, seq: int) -> int:
+        """The last event of the command that event `seq` belongs to."""
+        return _end(next(iter(self._reader.frames(Seq(seq)))))
+
+
+def _asked(found: Found, ask: Ask, state: State) -> str:
+    found.looks += 1
+    return ask(state)
+
+
+def _tell(found: Found, frame: Frame, detail: str) -> None:
+    found.first, found.last = frame.seq_first, _end(frame)
+    found.time_ns, found.step, found.detail = frame.time_ns, frame.step, detail
+
+
+def _tell_event(found: Found, reader: JournalReader, seq: int, detail: str) -> None:
+    frame = next(iter(reader.frames(Seq(seq))))
+    _tell(found, frame, detail)
+    found.last = seq
+
+
+def _end(frame: Frame) -> int:
+    """The last event of a command."""
+    return frame.seq_first + len(frame.events) - 1
+
+
+def _seq(state: State | None) -> int:
+    return 0 if state is None else state.seq
