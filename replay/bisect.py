@@ -2,71 +2,23 @@
 
 What is asked of a state is asked at snapshots, and then between two of them: of n snapshots log n are looked at, and one
 stretch is folded twice at most. No recorded digest is needed. Rule: bisection finds a place where the answer turns from no
-to yes; that it is the first one follows only where the answer never turns back, so `first_of_all` looks at every command.
+to yes; that it is the first one follows only where the answer never turns back, so `every_command` looks at each.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from radixledger.cache.image import image, restore
-from radixledger.cache.law import Law
 from radixledger.cache.state import State
 from radixledger.journal.errors import ReaderError
-from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader, SnapshotRef
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import fold
-from radixledger.replay.seek import Watch, beginning_of, load, state_at
-from radixledger.replay.walk import walk
-
-Ask = Callable[[State], str]
-"""A question to a state, between two commands: what makes it so, or an empty text for no."""
+from radixledger.replay.found import Ask, Found, end_of, tell
+from radixledger.replay.seek import Watch, load, state_at
 
 FOLDED_AT_ONCE = 256
 """Events between a no and a yes from which on every command is looked at."""
-TURNS_KEPT = 64
-
-
-class Turn(Struct, frozen=True):
-    """From event `seq` on the answer was `now`."""
-
-    seq: int
-    now: bool
-
-
-class Found(Struct):
-    """Where an answer turned from no to yes.
-
-    first, last: the events of the command behind which it is yes; 0 where it is no wherever it was asked. no_at: the last
-    event behind which it was no, 0 where it was yes from the beginning on. looks: how often it was asked. at_the_end:
-    the answer behind the last event. turns: with `every_command`, each change of the answer, the first ones.
-    """
-
-    first: int = 0
-    last: int = 0
-    detail: str = ""
-    no_at: int = 0
-    time_ns: int = 0
-    step: int = 0
-    looks: int = 0
-    snapshots: int = 0
-    at_the_end: bool = False
-    every_command: bool = False
-    contradicted: int = 0
-    """Where a snapshot says yes, and the events up to it say no: it does not hold the state that they give."""
-    turns: list[Turn] = []
-    notices: list[str] = []
-
-
-def of_laws(laws: list[Law]) -> Ask:
-    """Whether one of these laws of the whole state is broken."""
-
-    def broken(state: State) -> str:
-        return next((f"{found.law}: {found.detail}" for law in laws for found in law(state)), "")
-
-    return broken
 
 
 def turned(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
@@ -75,62 +27,6 @@ def turned(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
     Where it is no at the end, the oldest snapshot counts at which it is yes.
     """
     return _Search(reader, ask, watch).run()
-
-
-def first_of_all(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
-    """The first command behind which the answer is yes: every command is looked at. Raises as `turned` does."""
-    begin = beginning_of(reader)
-    state = begin.state
-
-    def looked() -> Iterator[tuple[Frame, str]]:
-        nonlocal state
-        for frame in watch(reader.frames(begin.next_seq)):
-            state = fold((frame,), state)
-            yield frame, ask(state)
-
-    found = Found(every_command=True, no_at=_seq(state))
-    if state is not None and ask(state):
-        found.first, found.last, found.no_at = state.seq, state.seq, 0
-    return _all_turns(found, looked())
-
-
-def first_of_all_at(reader: JournalReader, ask: Callable[[int], str], watch: Watch = iter) -> Found:
-    """As `first_of_all`, for what is asked of all events up to a number."""
-    frames = watch(reader.frames())
-    return _all_turns(Found(every_command=True), ((frame, ask(_end(frame))) for frame in frames))
-
-
-def _all_turns(found: Found, looks: Iterable[tuple[Frame, str]]) -> Found:
-    """Every change of the answer, and the first command with yes."""
-    now = found.first > 0
-    for frame, detail in looks:
-        found.looks += 1
-        if bool(detail) != now:
-            now = bool(detail)
-            if len(found.turns) < TURNS_KEPT:
-                found.turns.append(Turn(_end(frame), now))
-            if now and not found.first:
-                _tell(found, frame, detail)
-        if not found.first:
-            found.no_at = _end(frame)
-    found.at_the_end = now
-    return found
-
-
-def first_event_that_broke(reader: JournalReader, law: str, watch: Watch = iter) -> Found:
-    """The first event that breaks a law of events, or one that folding notices, by itself. Raises as `turned` does."""
-    begin = beginning_of(reader)
-    found = Found(every_command=True, no_at=_seq(begin.state))
-    for walked in walk(watch(reader.frames(begin.next_seq)), begin.state):
-        found.looks += 1
-        broken = [each for each in walked.broken if each.law == law]
-        if broken:
-            _tell(found, walked.frame, f"{law}: {broken[0].detail}")
-            found.first = found.last = broken[0].seq
-            found.no_at, found.at_the_end = found.first - 1, True
-            return found
-    found.no_at = reader.last_seq
-    return found
 
 
 def turned_at(reader: JournalReader, ask: Callable[[int], str]) -> Found:
@@ -251,7 +147,7 @@ class _Search:
             state = fold((frame,), state)
             detail = _asked(self._found, self._ask, state)
             if detail:
-                _tell(self._found, frame, detail)
+                tell(self._found, frame, detail)
                 return
             self._found.no_at = state.seq
             if state.seq >= high:
@@ -260,7 +156,7 @@ class _Search:
 
     def _end_of(self, seq: int) -> int:
         """The last event of the command that event `seq` belongs to."""
-        return _end(next(iter(self._reader.frames(Seq(seq)))))
+        return end_of(next(iter(self._reader.frames(Seq(seq)))))
 
 
 def _asked(found: Found, ask: Ask, state: State) -> str:
@@ -268,20 +164,10 @@ def _asked(found: Found, ask: Ask, state: State) -> str:
     return ask(state)
 
 
-def _tell(found: Found, frame: Frame, detail: str) -> None:
-    found.first, found.last = frame.seq_first, _end(frame)
-    found.time_ns, found.step, found.detail = frame.time_ns, frame.step, detail
-
-
 def _tell_event(found: Found, reader: JournalReader, seq: int, detail: str) -> None:
     frame = next(iter(reader.frames(Seq(seq))))
-    _tell(found, frame, detail)
+    tell(found, frame, detail)
     found.last = seq
-
-
-def _end(frame: Frame) -> int:
-    """The last event of a command."""
-    return frame.seq_first + len(frame.events) - 1
 
 
 def _seq(state: State | None) -> int:

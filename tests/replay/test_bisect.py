@@ -17,15 +17,9 @@ from radixledger.journal.events import Digested
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.snapshot import read_snapshot, write_snapshot
-from radixledger.replay.bisect import (
-    FOLDED_AT_ONCE,
-    first_event_that_broke,
-    first_of_all,
-    first_of_all_at,
-    of_laws,
-    turned,
-    turned_at,
-)
+from radixledger.replay.bisect import FOLDED_AT_ONCE, turned, turned_at
+from radixledger.replay.every_command import first_event_that_broke, first_of_all, first_of_all_at
+from radixledger.replay.found import of_laws
 from radixledger.replay.laws import NOTICED, OF_STATES
 from radixledger.replay.predicate import Predicate
 from radixledger.replay.seek import state_at

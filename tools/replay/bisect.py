@@ -18,16 +18,9 @@ from radixledger.analytics.queries import Answer, Question, QuestionError, find
 from radixledger.analytics.store import Database
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
-from radixledger.replay.bisect import (
-    Ask,
-    Found,
-    first_event_that_broke,
-    first_of_all,
-    first_of_all_at,
-    of_laws,
-    turned,
-    turned_at,
-)
+from radixledger.replay.bisect import turned, turned_at
+from radixledger.replay.every_command import first_event_that_broke, first_of_all, first_of_all_at
+from radixledger.replay.found import Ask, Found, of_laws
 from radixledger.replay.laws import OF_EVENTS, OF_STATES
 from radixledger.replay.predicate import BadPredicate, Predicate
 from radixledger.tools.console import (
