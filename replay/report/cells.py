@@ -1,0 +1,207 @@
+"""What a page knows of a state, as cells: owners of pages, mapping, nodes, requests, and the numbers of the rank.
+
+A `Look` holds the cells as they were told last, and says which differ now. It is asked about a whole state, or about
+what one event can have touched: the pages that it names, the nodes that it names with all above them, its requests.
+Rule: cells are read off a state and never worked out from events; a test compares both ways of asking.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from radixledger.cache.ledger import PoolBook
+from radixledger.cache.state import Node, Request, State
+from radixledger.journal.accounts import Kind, Pool
+from radixledger.journal.events import AnyEvent
+from radixledger.journal.moves import ids_of, mappings, moves, pages_of
+from radixledger.replay.report.packet import Owners, Packet, Record
+
+Number = TypeVar("Number", np.int32, np.int64)
+
+NODE_FIELDS = ("parent", "end", "pages", "full", "swa", "host", "backup", "anchors", "holds", "swa_locks", "boundary",
+               "recurrent")  # fmt: skip
+"""Of a node: its parent's number, where it ends and how long it is (pages); how many pages it has of each pool; locks."""
+
+REQUEST_FIELDS = ("rid", "prompt", "prefix", "node", "length", "cursor", "protected", "receipt", "boundary", "priority")
+"""Of a live request, lengths in tokens. rid: its place among the texts. receipt: the node that it holds, -1 for none."""
+
+KINDS = tuple(kind.name.lower() for kind in Kind)
+POOLS = tuple(pool.name for pool in Pool)
+NUMBER_FIELDS = (
+    *(f"{pool}_{name}" for pool in POOLS for name in ("capacity", *KINDS)),
+    "full_protected", "swa_protected", "recurrent_protected", "host_bare", "host_protected", "group_open", "dangling",
+    "running", "running_step", "nodes", "requests", "transfers", "epoch",
+)  # fmt: skip
+"""Of a rank: pages by pool and account (page 0 left out), the locked ones, and what else is open."""
+
+_NAMES_OF_NODES = ("node", "parent", "upper", "above", "marked", "host_node", "walked")
+
+
+def books_of(state: State) -> tuple[PoolBook, ...]:
+    """The books of all pools, in the order of `Pool`."""
+    return state.full, state.swa, state.recurrent, state.host
+
+
+def node_record(node: Node) -> Record:
+    """The cells of a node, in the order of NODE_FIELDS."""
+    return (
+        node.parent.id if node.parent is not None else -1, node.end, node.pages, len(node.full) >> 2, len(node.swa) >> 2,
+        len(node.host) >> 2, node.backup, node.anchors, node.holds, node.swa_locks, node.boundary,
+        int.from_bytes(node.recurrent[:4], "little"),
+    )  # fmt: skip
+
+
+def request_record(state: State, request: Request, text: Callable[[str], int]) -> Record:
+    """The cells of a request, in the order of REQUEST_FIELDS."""
+    rows, row, receipt = state.rows, request.row, request.receipt
+    return (
+        text(request.rid), request.prompt, request.prefix, request.node, int(rows.length[row]), int(rows.cursor[row]),
+        int(rows.protected[row]), receipt.node if receipt else -1, receipt.boundary if receipt else 0, request.priority,
+    )  # fmt: skip
+
+
+def numbers_of(state: State) -> Record:
+    """The numbers of a rank, in the order of NUMBER_FIELDS."""
+    pools = (number for book in books_of(state) for number in (book.capacity, *book.held))
+    running = state.running
+    return (
+        *pools, state.full_protected, state.swa_protected, state.recurrent_protected, state.host_bare,
+        state.host_protected, int(state.group_open), state.dangling, len(running), max(running, default=-1),
+        len(state.nodes), len(state.requests), len(state.transfers), state.opened.epoch,
+    )  # fmt: skip
+
+
+class Look:
+    """The cells of a rank as they were told last."""
+
+    def __init__(self, text: Callable[[str], int]) -> None:
+        self._text = text
+        self._owner: list[NDArray[np.int64]] = [np.zeros(1, np.int64) for _ in POOLS]
+        self._since: list[NDArray[np.int64]] = [np.zeros(1, np.int64) for _ in POOLS]
+        self._mapped: NDArray[np.int32] = np.zeros(1, np.int32)
+        self._nodes: dict[int, Record] = {}
+        self._requests: dict[int, Record] = {}
+
+    def all_of(self, state: State, packet: Packet) -> None:
+        """Put into `packet` every cell of the state that differs."""
+        for pool, book in enumerate(books_of(state)):
+            self._fit(pool, book.capacity + 1)
+            account, since = _grown(book.account, len(self._owner[pool])), _grown(book.since, len(self._owner[pool]))
+            changed = (account != self._owner[pool]) | (since != self._since[pool])
+            self._tell_owners(packet, pool, np.flatnonzero(changed), account, since)
+        swa_of = state.mapping.swa_of
+        self._fit_mapping(len(swa_of))
+        now = _grown(swa_of, len(self._mapped))
+        self._tell_mapping(packet, np.flatnonzero(now != self._mapped), now)
+        self._tell_nodes(packet, state, state.nodes.keys() | self._nodes.keys())
+        self._tell_requests(packet, state, state.requests.keys() | self._requests.keys())
+        packet.numbers = numbers_of(state)
+
+    def touched_by(self, state: State, event: AnyEvent, packet: Packet) -> None:
+        """Put into `packet` every cell that `event`, folded just now, has changed."""
+        books = books_of(state)
+        for pool, pages in _pages_by_pool(event).items():
+            book = books[pool]
+            near = _within(pages, book.capacity)
+            differ = (book.account[near] != self._owner[pool][near]) | (book.since[near] != self._since[pool][near])
+            self._tell_owners(packet, pool, near[differ], book.account, book.since)
+        named = [change.full for change in mappings(event)]
+        if named:
+            swa_of = state.mapping.swa_of
+            near = _within(named, len(swa_of) - 1)
+            self._tell_mapping(packet, near[swa_of[near] != self._mapped[near]], swa_of)
+        self._tell_nodes(packet, state, self._nodes_near(state, event))
+        self._tell_requests(packet, state, _requests_named(event))
+        packet.numbers = numbers_of(state)
+
+    # -- what was told last ------------------------------------------------------------------------------------
+
+    def _fit(self, pool: int, size: int) -> None:
+        self._owner[pool] = _grown(self._owner[pool], size)
+        self._since[pool] = _grown(self._since[pool], size)
+
+    def _fit_mapping(self, size: int) -> None:
+        self._mapped = _grown(self._mapped, size)
+
+    def _tell_owners(self, packet: Packet, pool: int, pages: NDArray[np.intp], account: NDArray[np.int64],
+                     since: NDArray[np.int64]) -> None:  # fmt: skip
+        if pages.size:
+            owners = Owners(pages, account[pages], since[pages])
+            self._owner[pool][pages], self._since[pool][pages] = owners.account, owners.since
+            packet.owners[pool] = owners
+
+    def _tell_mapping(self, packet: Packet, full: NDArray[np.intp], swa_of: NDArray[np.int32]) -> None:
+        if full.size:
+            packet.mapping = (full, swa_of[full])
+            self._mapped[full] = swa_of[full]
+
+    def _tell_nodes(self, packet: Packet, state: State, named: Iterable[int]) -> None:
+        for number in named:
+            node = state.nodes.get(number)
+            _tell(packet.nodes, self._nodes, number, None if node is None else node_record(node))
+
+    def _tell_requests(self, packet: Packet, state: State, named: Iterable[int]) -> None:
+        for number in named:
+            request = state.requests.get(number)
+            record = None if request is None else request_record(state, request, self._text)
+            _tell(packet.requests, self._requests, number, record)
+
+    def _nodes_near(self, state: State, event: AnyEvent) -> Iterator[int]:
+        """The nodes that an event names, and all above them."""
+        seen: set[int] = set()
+        for name in _NAMES_OF_NODES:
+            number = getattr(event, name, None)
+            if number is None:
+                continue
+            if number not in seen:
+                seen.add(number)
+                yield number
+            above = state.nodes.get(number)
+            while above is not None and (above.id not in seen or above.id == number):
+                if above.id not in seen:
+                    seen.add(above.id)
+                    yield above.id
+                above = above.parent
+
+
+def _tell(told: dict[int, Record | None], known: dict[int, Record], number: int, record: Record | None) -> None:
+    if known.get(number) == record:
+        return
+    told[number] = record
+    if record is None:
+        del known[number]
+    else:
+        known[number] = record
+
+
+def _pages_by_pool(event: AnyEvent) -> dict[int, list[bytes]]:
+    found: dict[int, list[bytes]] = {}
+    for move in moves(event):
+        found.setdefault(int(move.pool), []).append(move.pages)
+    return found
+
+
+def _within(packed: list[bytes], capacity: int) -> NDArray[np.intp]:
+    """Those of the named pages that a pool has, each once."""
+    pages = np.unique(pages_of(b"".join(packed))).astype(np.intp)
+    return pages[(pages > 0) & (pages <= capacity)]
+
+
+def _requests_named(event: Any) -> set[int]:
+    named = {request} if (request := getattr(event, "request", 0)) else set()
+    for column in ("requests", "takers"):
+        packed = getattr(event, column, b"")
+        named.update(ids_of(packed[: len(packed) & ~7]).tolist())
+    giver = getattr(event, "giver", 0)
+    return named | {giver >> 3} if giver & 7 == Kind.REQUEST else named
+
+
+def _grown(array: NDArray[Number], size: int) -> NDArray[Number]:
+    """An array of at least `size`, with zeros behind what it has; a rank may open anew with other pools."""
+    if len(array) >= size:
+        return array
+    grown: NDArray[Number] = np.zeros(size, array.dtype)
+    grown[: len(array)] = array
+    return grown

@@ -1,0 +1,285 @@
+"""One rank's journal as a page shows it: folded once, told in packets.
+
+What the ranges name is told event by event, anything else many events at a time: a number of stretches that is halved
+whenever there is too much to tell. Rule: what is kept while folding is bounded, whatever the journal holds.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from msgspec import Struct, field
+
+from radixledger.cache.evolve import evolve
+from radixledger.cache.state import State
+from radixledger.journal.errors import JournalError
+from radixledger.journal.events import (
+    Aborted,
+    Admitted,
+    AnyEvent,
+    Finished,
+    Gap,
+    Opened,
+    Retracted,
+)
+from radixledger.journal.frame import Frame
+from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import Seq
+from radixledger.replay.fold import check_opened, enter, opened_state
+from radixledger.replay.report.cells import Look
+from radixledger.replay.report.occupancy import Bucket, Occupancy
+from radixledger.replay.report.packet import Packet, merged
+from radixledger.replay.report.ranges import Range
+from radixledger.replay.seek import Watch, beginning_of
+
+Tell = Callable[[AnyEvent], str]
+"""An event as a line of text."""
+
+STRETCHES = 512
+"""Stretches that are told as one packet each, to begin with."""
+SUMMARY_CELLS = 600_000
+DETAIL_CELLS = 1_000_000
+"""Cells over all ranks of a page, of summaries and at full detail: what keeps the file small."""
+LIVES = 20_000
+"""Requests whose beginning and end are kept, over all ranks of a page: the latest."""
+LINE_MAX = 400
+
+
+class Life(Struct, array_like=True):
+    """When a request was admitted and how it ended, by event; `end` is 0 for one that had not."""
+
+    request: int
+    rid: str
+    begin: int
+    prompt: int
+    prefix: int
+    end: int = 0
+    how: str = ""
+
+
+class Share(Struct, frozen=True):
+    """What one rank may put into a page that several share."""
+
+    stretches: int
+    summary_cells: int
+    detail_cells: int
+    lives: int
+
+    @classmethod
+    def of(cls, ranks: int) -> "Share":
+        """The share of each of so many ranks."""
+        return cls(
+            max(32, STRETCHES // ranks), SUMMARY_CELLS // ranks, DETAIL_CELLS // ranks, LIVES // ranks
+        )
+
+
+class Track(Struct):
+    """What was collected of one rank."""
+
+    opened: Opened
+    first_seq: int
+    """The event that the first packet tells of, or stands behind."""
+    last_seq: int = 0
+    packets: list[Packet] = []
+    texts: list[str] = []
+    """Request ids, each once."""
+    lines: list[str] = field(default_factory=lambda: [""])
+    """Events in words; the first is none."""
+    buckets: list[Bucket] = []
+    lives: list[Life] = []
+    lives_left_out: int = 0
+    unreadable: str = ""
+
+    @property
+    def detail(self) -> list[Range]:
+        """The ranges that are told event by event, as they came out."""
+        ranges: list[Range] = []
+        for packet in self.packets:
+            if packet.tag and ranges and ranges[-1][1] == packet.seq - 1:
+                ranges[-1] = (ranges[-1][0], packet.seq)
+            elif packet.tag:
+                ranges.append((packet.seq, packet.seq))
+        return ranges
+
+
+def follow(
+    reader: JournalReader, ranges: list[Range], share: Share, *, tell: Tell, watch: Watch = iter
+) -> Track:
+    """Fold a rank's journal and collect; where it cannot be read or folded on, what was before stands, and why it ended."""
+    begin = beginning_of(reader)
+    first, last = begin.next_seq, max(reader.last_seq, begin.next_seq)
+    follower = _Follower(Track(reader.opened, first), ranges, share, tell, last)
+    follower.begin(begin.state)
+    try:
+        for frame in watch(reader.frames(begin.next_seq)):
+            follower.take(frame)
+    except JournalError as error:
+        follower.track.unreadable = str(error)
+    follower.finish()
+    return follower.track
+
+
+class _Follower:
+    """Folds frames and collects packets."""
+
+    def __init__(self, track: Track, ranges: list[Range], share: Share, tell: Tell, last: int) -> None:
+        self.track = track
+        self._ranges = iter([*ranges, (last + 1, last + 1)])
+        self._range = next(self._ranges)
+        self._share, self._tell = share, tell
+        self._state: State | None = None
+        self._frame: Frame | None = None
+        self._places: dict[str, int] = {}
+        self._look = Look(self._text)
+        self._occupancy = Occupancy(track.first_seq, last)
+        self._lives: OrderedDict[int, Life] = OrderedDict()
+        self._stretch = max(1, (last - track.first_seq + 1) // share.stretches)
+        self._told = track.first_seq - 1
+        self._summary_cells = self._detail_cells = 0
+
+    def begin(self, state: State | None) -> None:
+        """Go on from a snapshot's state, which is told whole; None: from the first event on."""
+        self._state = state
+        if state is not None:
+            self._summarise(Packet(state.seq, 0, 0))
+            for request in state.requests.values():
+                self._lives[request.id] = Life(request.id, request.rid, 0, request.prompt, request.prefix)
+
+    def take(self, frame: Frame) -> None:
+        """Fold one frame; raises Unfoldable."""
+        state, events = self._enter(frame)
+        while self._range[1] < frame.seq_first:
+            self._range = next(self._ranges)
+        last = frame.seq_first + len(frame.events) - 1
+        detailed = self._range[0] <= last and self._detail_cells < self._share.detail_cells
+        if detailed:
+            if self._told < frame.seq_first - 1:
+                self._summarise_frame(self._frame or frame, state)
+            self._fold_in_detail(frame, state, events)
+        else:
+            for event in events:
+                if type(event) is Opened:
+                    check_opened(event, state.seq + 1)
+                evolve(state, event)
+            state.findings.clear()
+        self._remember(frame)
+        self._occupancy.take(frame, frame.events, state)
+        self._frame = frame
+        if not detailed and state.seq - self._told >= self._stretch:
+            self._summarise_frame(frame, state)
+
+    def finish(self) -> None:
+        """Tell what is left."""
+        track, state = self.track, self._state
+        if state is not None and self._frame is not None:
+            if self._told < state.seq:
+                self._summarise_frame(self._frame, state)
+            self._occupancy.finish(self._frame, state)
+            track.last_seq = state.seq
+        track.texts = list(self._places)
+        track.buckets = self._occupancy.buckets
+        track.lives = list(self._lives.values())
+
+    def _enter(self, frame: Frame) -> tuple[State, list[AnyEvent]]:
+        """The state before the frame, and the events of it that are to be folded."""
+        state, events = self._state, frame.events
+        if state is not None:
+            enter(state, frame)
+            return state, events
+        if isinstance(events[0], Gap):
+            state = opened_state(self.track.opened)
+            state.seq = Seq(frame.seq_first - 1)
+        else:
+            state = opened_state(events[0], frame.seq_first)
+            packet = self._packet(frame, frame.seq_first, events[0])
+            self._look.all_of(state, packet)
+            self._keep(packet)
+            events = events[1:]
+        self._state = state
+        return state, events
+
+    def _fold_in_detail(self, frame: Frame, state: State, events: list[AnyEvent]) -> None:
+        for event in events:
+            if type(event) is Opened:
+                check_opened(event, state.seq + 1)
+            evolve(state, event)
+            state.findings.clear()
+            packet = self._packet(frame, state.seq, event)
+            if type(event) is Opened:
+                self._look.all_of(state, packet)
+            else:
+                self._look.touched_by(state, event, packet)
+            self._keep(packet)
+
+    def _packet(self, frame: Frame, seq: int, event: AnyEvent) -> Packet:
+        lines = self.track.lines
+        lines.append(self._tell(event).replace("\n", " ")[:LINE_MAX])
+        return Packet(
+            seq, frame.time_ns, frame.step, _tag_of(event), getattr(event, "cause", 0),
+            getattr(event, "request", 0), len(lines) - 1, {}, None, {}, {}, (),
+        )  # fmt: skip
+
+    def _keep(self, packet: Packet) -> None:
+        self.track.packets.append(packet)
+        self._detail_cells += packet.cells
+        self._told = packet.seq
+
+    def _summarise_frame(self, frame: Frame, state: State) -> None:
+        self._summarise(Packet(state.seq, frame.time_ns, frame.step))
+
+    def _summarise(self, packet: Packet) -> None:
+        """Tell everything that changed since the last packet; where that becomes too much, halve what was told so far."""
+        assert self._state is not None, "there is a state once there is something to tell"
+        packet.owners, packet.nodes, packet.requests = {}, {}, {}
+        self._look.all_of(self._state, packet)
+        self.track.packets.append(packet)
+        self._told = packet.seq
+        self._summary_cells += packet.cells
+        while self._summary_cells > self._share.summary_cells and self._halve():
+            pass
+
+    def _halve(self) -> bool:
+        """Merge each two neighbours that are summaries; whether there were any."""
+        kept: list[Packet] = []
+        free = False
+        for packet in self.track.packets:
+            if not packet.tag and free and not kept[-1].tag:
+                kept[-1], free = merged(kept[-1], packet), False
+            else:
+                kept.append(packet)
+                free = not packet.tag
+        fewer = len(kept) < len(self.track.packets)
+        self.track.packets = kept
+        self._stretch *= 2
+        self._summary_cells = sum(packet.cells for packet in kept if not packet.tag)
+        return fewer
+
+    def _text(self, rid: str) -> int:
+        return self._places.setdefault(rid[:LINE_MAX], len(self._places))
+
+    def _remember(self, frame: Frame) -> None:
+        for seq, event in enumerate(frame.events, frame.seq_first):
+            kind = type(event)
+            if kind is Admitted:
+                self._admit(seq, event)
+            elif kind in _ENDS and (life := self._lives.get(event.request)) is not None:
+                life.end, life.how = seq, kind.__name__
+
+    def _admit(self, seq: int, event: Admitted) -> None:
+        self._lives[event.request] = Life(
+            event.request, event.rid[:LINE_MAX], seq, event.prompt, event.prefix
+        )
+        self._lives.move_to_end(event.request)
+        if len(self._lives) > self._share.lives:
+            self._lives.popitem(last=False)
+            self.track.lives_left_out += 1
+
+
+_ENDS = frozenset({Finished, Retracted, Aborted})
+
+
+def _tag_of(event: AnyEvent) -> int:
+    tag = event.__struct_config__.tag
+    assert isinstance(tag, int), "an event's tag is a number"
+    return tag
+
+
