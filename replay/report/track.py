@@ -36,7 +36,7 @@ Tell = Callable[[AnyEvent], str]
 
 STRETCHES = 512
 """Stretches that are told as one packet each, to begin with."""
-SUMMARY_CELLS = 600_000
+SUMMARY_CELLS = 1_600_000
 DETAIL_CELLS = 1_000_000
 """Cells over all ranks of a page, of summaries and at full detail: what keeps the file small."""
 LIVES = 20_000

@@ -1,0 +1,125 @@
+"""Charts as SVG text: how full each pool was, and what happened when. Drawn here, so that they print and need no script.
+
+A chart is 1000 units wide and is stretched to its place; x is the number of the event. Rule: no text of a journal gets
+in here, and no style: colours are classes.
+"""
+
+from collections.abc import Sequence
+
+from radixledger.journal.accounts import Pool
+from radixledger.replay.report.cells import NUMBER_FIELDS, POOLS
+from radixledger.replay.report.occupancy import MARKS, Bucket
+from radixledger.replay.report.packet import Record
+
+WIDTH, HEIGHT = 1000, 140
+LANE = 12
+
+ACCOUNTS = (
+    ("reserved", "reserved", "page 0, the padding that nobody owns"),
+    ("protected", "tree, protected", "cached, and locked by somebody who uses it: cannot be evicted"),
+    ("request", "request", "held by a running request alone"),
+    ("in_flight", "in flight", "being written by a copy between device and host"),
+    ("pending", "pending", "surrendered inside an open free group, not yet free"),
+    ("evictable", "tree, evictable", "cached and unlocked: taken back when pages are short"),
+    ("free", "free", "can be handed out now"),
+)
+"""From the bottom of a chart to its top: class, name, meaning. What is below `evictable` cannot be had by waiting."""
+
+SHOWN_MARKS = ("tombstones", "heals", "evictions", "refusals", "retractions", "epochs", "gaps")
+"""Lanes of the time line, beside the findings."""
+
+_PLACE = {name: place for place, name in enumerate(NUMBER_FIELDS)}
+_PROTECTED = {Pool.FULL: "full_protected", Pool.SWA: "swa_protected", Pool.RECURRENT: "recurrent_protected"}
+
+
+def accounts_of(pool: Pool, numbers: Record) -> list[int]:
+    """Pages of a pool by account, in the order of ACCOUNTS; none below zero, whatever a broken state counts."""
+    held = {
+        name: numbers[_PLACE[f"{POOLS[pool]}_{name}"]]
+        for name in ("reserved", "request", "in_flight", "pending", "tree", "free")
+    }
+    if pool is Pool.HOST:
+        evictable = numbers[_PLACE["host_bare"]] - numbers[_PLACE["host_protected"]]
+        protected = held["tree"] - evictable
+    else:
+        protected = numbers[_PLACE[_PROTECTED[pool]]]
+        evictable = held["tree"] - protected
+    values = (
+        held["reserved"] + 1, protected, held["request"], held["in_flight"], held["pending"], evictable, held["free"],
+    )  # fmt: skip
+    return [max(0, value) for value in values]
+
+
+def capacity_of(pool: Pool, numbers: Record) -> int:
+    """Usable pages of a pool."""
+    return numbers[_PLACE[f"{POOLS[pool]}_capacity"]]
+
+
+def chart(pool: Pool, buckets: Sequence[Bucket], first: int) -> str:
+    """The stacked areas of one pool over all events."""
+    top = max((capacity_of(pool, each.numbers) for each in buckets), default=0) + 1
+    stacks = [_stacked(accounts_of(pool, each.numbers)) for each in buckets]
+    xs = _xs(buckets, first)
+    areas = []
+    for place, (name, _, _) in enumerate(ACCOUNTS):
+        if any(stack[place + 1] > stack[place] for stack in stacks):
+            below = _line(xs, [stack[place] for stack in stacks], top)
+            above = _line(xs, [stack[place + 1] for stack in stacks], top)
+            areas.append(f'<path class="a-{name}" d="M{above}L{_backwards(below)}Z"/>')
+    least = _line(xs, [top - min(top, each.least_free[pool]) for each in buckets], top)
+    return (
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">'
+        f'{"".join(areas)}<path class="least" d="M{least}"/></svg>'
+    )
+
+
+def lanes(buckets: Sequence[Bucket], first: int) -> list[tuple[str, int, str]]:
+    """The time line: of each kind of mark that occurs, its name, how many there are, and a lane of bars."""
+    found = []
+    xs = _xs(buckets, first)
+    for name in SHOWN_MARKS:
+        counts = [each.marks[MARKS.index(name)] for each in buckets]
+        if any(counts):
+            found.append((name, sum(counts), _lane(name, xs, counts)))
+    return found
+
+
+def _lane(name: str, xs: Sequence[float], counts: Sequence[int]) -> str:
+    most, bars, before = max(counts), [], 0.0
+    for x, count in zip(xs, counts, strict=True):
+        if count:
+            high = 3 + (LANE - 3) * count / most
+            wide = max(1.5, x - before)
+            bars.append(f"M{_at(before)} {LANE}v{_at(-high)}h{_at(wide)}v{_at(high)}z")
+        before = x
+    return (
+        f'<svg class="lane" viewBox="0 0 {WIDTH} {LANE}" preserveAspectRatio="none" aria-hidden="true">'
+        f'<path class="m-{name}" d="{"".join(bars)}"/></svg>'
+    )
+
+
+def _stacked(values: Sequence[int]) -> list[int]:
+    sums = [0]
+    for value in values:
+        sums.append(sums[-1] + value)
+    return sums
+
+
+def _xs(buckets: Sequence[Bucket], first: int) -> list[float]:
+    last = buckets[-1].seq if buckets else first
+    return [WIDTH * (each.seq - first) / max(1, last - first) for each in buckets]
+
+
+def _line(xs: Sequence[float], values: Sequence[int], top: int) -> str:
+    points = [
+        f"{_at(x)} {_at(HEIGHT - HEIGHT * min(value, top) / top)}" for x, value in zip(xs, values, strict=True)
+    ]
+    return "L".join([f"0 {points[0].partition(' ')[2]}", *points]) if points else "0 0"
+
+
+def _backwards(line: str) -> str:
+    return "L".join(reversed(line.split("L")))
+
+
+def _at(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
