@@ -67,6 +67,11 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Give a journal to programs that know other formats: Perfetto, routers.",
     ),
+    "report": Subcommand(
+        "radixledger.tools.report",
+        "command",
+        "Write runs as one page to attach to a ticket: verdict, charts, findings, and every moment that was.",
+    ),
     "load": Subcommand(
         "radixledger.tools.load",
         "command",

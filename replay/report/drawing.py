@@ -63,23 +63,26 @@ def chart(pool: Pool, buckets: Sequence[Bucket], first: int) -> str:
     areas = []
     for place, (name, _, _) in enumerate(ACCOUNTS):
         if any(stack[place + 1] > stack[place] for stack in stacks):
-            below = _line(xs, [stack[place] for stack in stacks], top)
-            above = _line(xs, [stack[place + 1] for stack in stacks], top)
-            areas.append(f'<path class="a-{name}" d="M{above}L{_backwards(below)}Z"/>')
-    least = _line(xs, [top - min(top, each.least_free[pool]) for each in buckets], top)
+            below = _levels([stack[place] for stack in stacks], top)
+            above = _levels([stack[place + 1] for stack in stacks], top)
+            areas.append(f'<path class="a-{name}" d="{_steps(xs, above)}{_steps_back(xs, below)}Z"/>')
+    least = _steps(xs, _levels([top - min(top, each.least_free[pool]) for each in buckets], top))
     return (
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">'
-        f'{"".join(areas)}<path class="least" d="M{least}"/></svg>'
+        f'{"".join(areas)}<path class="least" d="{least}"/></svg>'
     )
 
 
 def lanes(buckets: Sequence[Bucket], first: int) -> list[tuple[str, int, str]]:
-    """The time line: of each kind of mark that occurs, its name, how many there are, and a lane of bars."""
+    """The time line: of each kind of mark that occurs, its name, how many there are, and a lane of bars.
+
+    One epoch is what every run has.
+    """
     found = []
     xs = _xs(buckets, first)
     for name in SHOWN_MARKS:
         counts = [each.marks[MARKS.index(name)] for each in buckets]
-        if any(counts):
+        if sum(counts) > (name == "epochs"):
             found.append((name, sum(counts), _lane(name, xs, counts)))
     return found
 
@@ -110,15 +113,25 @@ def _xs(buckets: Sequence[Bucket], first: int) -> list[float]:
     return [WIDTH * (each.seq - first) / max(1, last - first) for each in buckets]
 
 
-def _line(xs: Sequence[float], values: Sequence[int], top: int) -> str:
-    points = [
-        f"{_at(x)} {_at(HEIGHT - HEIGHT * min(value, top) / top)}" for x, value in zip(xs, values, strict=True)
-    ]
-    return "L".join([f"0 {points[0].partition(' ')[2]}", *points]) if points else "0 0"
+def _levels(values: Sequence[int], top: int) -> list[str]:
+    return [_at(HEIGHT - HEIGHT * min(value, top) / top) for value in values]
 
 
-def _backwards(line: str) -> str:
-    return "L".join(reversed(line.split("L")))
+def _steps(xs: Sequence[float], levels: Sequence[str]) -> str:
+    """A line from left to right that keeps the level of each stretch up to its end."""
+    line, before = f"M0 {levels[0]}", levels[0]
+    for x, level in zip(xs, levels, strict=True):
+        line += (f"V{level}" if level != before else "") + f"H{_at(x)}"
+        before = level
+    return line
+
+
+def _steps_back(xs: Sequence[float], levels: Sequence[str]) -> str:
+    """The same from right to left, going on from where another line ended."""
+    line = ""
+    for place in range(len(xs) - 1, -1, -1):
+        line += f"V{levels[place]}H{_at(xs[place - 1]) if place else 0}"
+    return line
 
 
 def _at(value: float) -> str:

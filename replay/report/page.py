@@ -14,7 +14,8 @@ from string import Template
 
 from msgspec import Struct
 
-from radixledger.journal.accounts import Pool
+from radixledger.journal.accounts import Pool, describe
+from radixledger.journal.events import Opened
 from radixledger.replay.report.drawing import ACCOUNTS, WIDTH, accounts_of, capacity_of, chart, lanes
 from radixledger.replay.report.ranges import Range
 from radixledger.replay.report.track import Track
@@ -27,9 +28,8 @@ LAWS_SHOWN = 12
 
 
 class Sheet(Struct):
-    """One rank on a page: whose it is, what was collected and found, and its data for the browser."""
+    """One rank on a page: whose it is, what was collected and found, and its data for the browser (empty: there is none)."""
 
-    run: str
     label: str
     track: Track
     report: RankReport
@@ -48,13 +48,14 @@ def page(title: str, sheets: Sequence[Sheet], made: str) -> str:
         verdict=_verdict(sheets),
         legend=_legend(),
         charts="".join(_rank(place, sheet) for place, sheet in enumerate(sheets)),
-        findings="".join(_findings(place, sheet) for place, sheet in enumerate(sheets)) or "<p>None.</p>",
+        findings="".join(_findings(place, sheet) for place, sheet in enumerate(sheets)) or "<p>There are none.</p>",
         detail=_detail(sheets),
         loading="Unpacking the run&#8230;",
         made=shown(made),
         data="\n".join(
-            f'<script type="text/plain" class="track" data-label="{shown(sheet.label)}">{sheet.bundle}</script>'
-            for sheet in sheets
+            f'<script type="text/plain" class="track" data-track="{place}" data-label="{shown(sheet.label)}">{sheet.bundle}</script>'
+            for place, sheet in enumerate(sheets)
+            if sheet.bundle
         ),
         script=script,
     )
@@ -70,6 +71,11 @@ _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 def _asset(name: str) -> str:
     return files(__package__ or "").joinpath(name).read_text("utf-8")
+
+
+def _law(name: str) -> str:
+    """The name of a law, which may be broken into lines between its words."""
+    return f"<code>{shown(name).replace('_', '_<wbr>')}</code>"
 
 
 def _policy(script: str, style: str) -> str:
@@ -102,7 +108,7 @@ def _banner(sheets: Sequence[Sheet]) -> str:
         return (
             f'<div class="banner bad" role="status"><strong>&#10005; First wrong event: {more}'
             f"{_go(place, first.seq, f'event {first.seq:,}')}</strong>"
-            f"<p><code>{shown(first.law)}</code></p><p>{shown(first.detail)}</p></div>"
+            f"<p>{_law(first.law)}</p><p>{shown(first.detail)}</p></div>"
         )
     if spoiled:
         text = shown(f"{spoiled[0].label}: {spoiled[0].report.unreadable}")
@@ -117,7 +123,7 @@ def _verdict_row(place: int, sheet: Sheet) -> str:
     report = sheet.report
     first = _go(place, report.findings[0].seq, f"event {report.findings[0].seq:,}") if report.findings else "&#8212;"
     if report.findings:
-        first += f", step {report.findings[0].step}: <code>{shown(report.findings[0].law)}</code>"
+        first += f", step {report.findings[0].step}: {_law(report.findings[0].law)}"
     found = sum(report.broken.values())
     return (
         f"<tr><td>{shown(sheet.label)}<td class=n>{report.events:,}<td>{_word(report)}<td class=text>{first}"
@@ -185,7 +191,7 @@ def _rank(place: int, sheet: Sheet) -> str:
 
 def _pool(sheet: Sheet, pool: Pool) -> str:
     track = sheet.track
-    size = sheet.track.opened.config.page_size
+    size = track.opened.config.page_size if track.opened else 1
     unit = "state slots" if pool is Pool.RECURRENT else f"pages of {_count(size, 'token')}"
     least = min(range(len(track.buckets)), key=lambda each: track.buckets[each].least_free[pool])
     end = dict(zip((name for name, _, _ in ACCOUNTS), accounts_of(pool, track.buckets[-1].numbers), strict=True))
@@ -229,7 +235,7 @@ def _findings(place: int, sheet: Sheet) -> str:
     more = sum(report.broken.values()) - len(report.findings)
     rest = f"<p>and {more:,} more</p>" if more > 0 else ""
     laws = sorted(report.broken.items(), key=lambda each: -each[1])[:LAWS_SHOWN]
-    told = ", ".join(f"<code>{shown(law)}</code> {many:,}" for law, many in laws)
+    told = ", ".join(f"{_law(law)} {many:,}" for law, many in laws)
     return (
         f"<h3>{shown(sheet.label)}</h3><p class=soft>By law: {told}</p>"
         f'<div class="wide"><table><tr><th class=n>event<th class=n>step<th>law<th>what<th>pages</tr>{rows}</table></div>'
@@ -241,7 +247,7 @@ def _finding(place: int, told: Told) -> str:
     held = "" if told.lawful_at is None else f" (it held after event {told.lawful_at:,})"
     pages = f"{told.pool} {', '.join(map(str, told.pages[:12]))}" if told.pages and told.pool else ""
     return (
-        f"<tr><td class=n>{_go(place, told.seq, f'{told.seq:,}')}<td class=n>{told.step}<td><code>{shown(told.law)}</code>"
+        f"<tr><td class=n>{_go(place, told.seq, f'{told.seq:,}')}<td class=n>{told.step}<td>{_law(told.law)}"
         f"<td class=text>{shown(told.detail)}{held}<td class=text>{pages}</tr>"
     )
 
@@ -249,8 +255,6 @@ def _finding(place: int, told: Told) -> str:
 def _story(place: int, report: RankReport) -> str:
     if not report.story:
         return ""
-    from radixledger.journal.accounts import describe
-
     first = report.findings[0]
     rows = "".join(
         f"<tr><td class=n>{_go(place, step.seq, f'{step.seq:,}')}<td class=n>{step.step}<td>{step.event}<td>{describe(step.giver)}"
@@ -275,19 +279,24 @@ def _detail(sheets: Sequence[Sheet]) -> str:
 
 
 def _detail_row(sheet: Sheet) -> str:
-    track, config = sheet.track, sheet.track.opened.config
+    track = sheet.track
     detailed = track.detail
     count = sum(last - first + 1 for first, last in detailed)
-    events = track.last_seq - track.first_seq + 1
+    events = track.events
     summaries = sum(1 for packet in track.packets if not packet.tag)
     rest = events - count
     summed = f"{rest:,} events in {_count(summaries, 'summary').replace('summarys', 'summaries')}" if rest > 0 else "nothing"
-    shape = f"{track.opened.route}, pages of {config.page_size}, window {config.window_tokens}, {track.opened.redaction} keys"
+    shape = _shape(track.opened) if track.opened else "unknown"
     left = f"; {track.lives_left_out:,} earlier ones left out" if track.lives_left_out else ""
     return (
         f"<tr><td>{shown(sheet.label)}<td class=text>{shown(shape)}<td class=text>{_ranges(detailed, count == events)}"
         f"<td class=text>{summed}<td class=text>{len(track.lives):,}{left}</tr>"
     )
+
+
+def _shape(opened: Opened) -> str:
+    config = opened.config
+    return f"{opened.route}, pages of {config.page_size}, window {config.window_tokens}, {opened.redaction} keys"
 
 
 def _ranges(ranges: Sequence[Range], everything: bool) -> str:

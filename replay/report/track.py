@@ -75,9 +75,9 @@ class Share(Struct, frozen=True):
 class Track(Struct):
     """What was collected of one rank."""
 
-    opened: Opened
-    first_seq: int
-    """The event that the first packet tells of, or stands behind."""
+    opened: Opened | None = None
+    """None where not even that could be read."""
+    first_seq: int = 1
     last_seq: int = 0
     packets: list[Packet] = []
     texts: list[str] = []
@@ -88,6 +88,11 @@ class Track(Struct):
     lives: list[Life] = []
     lives_left_out: int = 0
     unreadable: str = ""
+
+    @property
+    def events(self) -> int:
+        """How many events were folded."""
+        return max(0, self.last_seq - self.first_seq + 1)
 
     @property
     def detail(self) -> list[Range]:
@@ -186,6 +191,7 @@ class _Follower:
             enter(state, frame)
             return state, events
         if isinstance(events[0], Gap):
+            assert self.track.opened is not None, "a follower knows what was opened"
             state = opened_state(self.track.opened)
             state.seq = Seq(frame.seq_first - 1)
         else:

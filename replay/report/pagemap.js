@@ -1,0 +1,92 @@
+// The pages of each pool as squares, in the colours of the charts; what the moment changed has a ring.
+
+class PageMap {
+  constructor(box, pool, choose) {
+    Object.assign(this, { pool: pool.pool, name: pool.name, size: pool.size, choose, spot: 1 });
+    this.canvas = el("canvas", { tabindex: "0", role: "application", "aria-label": `${pool.name} pages: arrows move, Enter chooses` });
+    this.under = el("p", { class: "soft", role: "status" }, "\u00a0");
+    this.box = el("div", { class: "mapbox" }, this.canvas);
+    box.append(el("p", { class: "pool" }, el("b", {}, pool.name), el("span", { class: "soft" }, many(pool.size - 1, "page"))),
+      this.box, this.under);
+    this.canvas.addEventListener("click", event => this.pick(this.pageAt(event)));
+    this.canvas.addEventListener("mousemove", event => this.tell(this.pageAt(event)));
+    this.canvas.addEventListener("keydown", event => this.key(event));
+    this.canvas.addEventListener("focus", () => this.tell(this.spot));
+  }
+
+  pageAt(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left) / this.cell), row = Math.floor((event.clientY - box.top) / this.cell);
+    const page = row * this.columns + column;
+    return column >= 0 && column < this.columns && page < this.size ? page : 0;
+  }
+
+  key(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.columns, ArrowDown: this.columns }[event.key];
+    if (step) {
+      this.spot = Math.max(1, Math.min(this.size - 1, this.spot + step));
+      this.tell(this.spot);
+      this.draw(this.track, this.tables, this.fresh, this.chosen);
+    } else if (event.key === "Enter" || event.key === " ") this.pick(this.spot);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  pick(page) {
+    if (!page) return;
+    this.spot = page;
+    this.tell(page);
+    this.choose({ type: "page", pool: this.pool, number: page });
+  }
+
+  tell(page) {
+    if (!this.tables || !page) return;
+    const owner = ownerText(this.track, this.tables.kind[this.pool][page], this.tables.holder[this.pool][page]);
+    this.under.textContent = `page ${page}: ${owner}, since event ${count(this.tables.since[this.pool][page])}`;
+  }
+
+  draw(track, tables, fresh, chosen) {
+    Object.assign(this, { track, tables, fresh, chosen });
+    const width = this.box.clientWidth - 2, size = this.size;
+    this.cell = Math.max(3, Math.min(16, Math.floor(Math.sqrt(width * 300 / size))));
+    this.columns = Math.max(1, Math.floor(width / this.cell));
+    const height = Math.ceil(size / this.columns) * this.cell;
+    const pen = canvasOf(this.canvas, width, height);
+    const gap = this.cell > 5 ? 1 : 0, edge = this.cell - gap;
+    const colours = Object.fromEntries(STACK.map(name => [name, colour(name)]));
+    const kind = tables.kind[this.pool], holder = tables.holder[this.pool];
+    for (let page = 0; page < size; page++) {
+      pen.fillStyle = colours[page ? accountOf(track, tables, this.pool, kind[page], holder[page]) : "reserved"];
+      pen.fillRect(page % this.columns * this.cell, Math.floor(page / this.columns) * this.cell, edge, edge);
+    }
+    pen.lineWidth = this.cell > 5 ? 2 : 1;
+    pen.strokeStyle = colour("ink");
+    for (const page of fresh) this.ring(pen, page);
+    pen.strokeStyle = colour("alarm");
+    for (let page = 1; page < size; page++) if (chosen(this.pool, page, kind[page], holder[page])) this.ring(pen, page);
+    if (document.activeElement === this.canvas) {
+      pen.strokeStyle = colour("accent");
+      pen.lineWidth = 3;
+      this.ring(pen, this.spot);
+    }
+  }
+
+  ring(pen, page) {
+    pen.strokeRect(page % this.columns * this.cell, Math.floor(page / this.columns) * this.cell, this.cell - 1, this.cell - 1);
+  }
+}
+
+function canvasOf(canvas, width, height) {
+  const dense = Math.min(2, window.devicePixelRatio || 1);
+  const wide = Math.max(1, Math.round(width * dense)), high = Math.max(1, Math.round(height * dense));
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+    canvas.style.height = `${height}px`;
+  }
+  const pen = canvas.getContext("2d");
+  pen.setTransform(dense, 0, 0, dense, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+}

@@ -1,0 +1,76 @@
+// How things are said and put into the page. Texts of a journal become text nodes, never markup.
+
+function el(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "on") Object.entries(value).forEach(([event, react]) => element.addEventListener(event, react));
+    else element.setAttribute(key, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+function svg(name, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+}
+
+// What changes how a line reads, or cannot be seen, is made visible.
+function clean(text) { return String(text).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\ufffd"); }
+
+function count(number) { return Number(number).toLocaleString("en"); }
+
+function many(number, noun) { return `${count(number)} ${noun}${number === 1 ? "" : "s"}`; }
+
+// Microseconds since 1970 in UTC or, in virtual time, seconds since a run began.
+function timeText(micros) {
+  if (micros < 1e14) return `${micros < 0 ? "" : "+"}${(micros / 1e6).toFixed(6)}s`;
+  return new Date(micros / 1000).toISOString().replace("Z", "") + "Z";
+}
+
+function runsOf(pages, most = 12) {
+  const runs = [];
+  for (const page of [...pages].sort((one, other) => one - other)) {
+    const last = runs[runs.length - 1];
+    if (last && last[1] + 1 === page) last[1] = page;
+    else runs.push([page, page]);
+  }
+  const told = runs.slice(0, most).map(([first, last]) => (first === last ? `${first}` : `${first}\u2013${last}`));
+  return told.join(", ") + (runs.length > most ? ` \u2026 (${count(pages.length)} pages)` : "");
+}
+
+function ownerText(track, kind, holder) {
+  if (kind === REQUEST) {
+    const rid = clean(track.ridOf(holder));
+    return holder ? `request ${holder}${rid ? ` (${rid})` : ""}` : "request (unbound)";
+  }
+  if (kind === TREE) return `node ${holder} of the tree`;
+  if (kind === 5) return `transfer ${holder}, in flight`;
+  return track.head.kinds[kind] || `unknown (${kind})`;
+}
+
+function placeText(track, place) {
+  const before = place ? track.seq[place - 1] : track.head.first - 1;
+  if (track.tag[place]) return `event ${count(track.seq[place])}`;
+  return `summary of events ${count(Math.min(before + 1, track.seq[place]))} to ${count(track.seq[place])}`;
+}
+
+function eventName(track, place) {
+  return track.tag[place] ? track.head.events[track.tag[place]] : "many events";
+}
+
+function causeText(track, place) { return track.head.causes[track.cause[place]] || ""; }
+
+function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(); }
+
+// The class of an owner in the colours of the charts.
+function accountOf(track, tables, pool, kind, holder) {
+  if (kind !== TREE) return track.head.kinds[kind] || "reserved";
+  const node = tables.nodes.get(holder);
+  if (!node) return "evictable";
+  const at = track.node;
+  const locked = pool === 1 ? node[at.swa_locks] : pool === 2 ? node[at.anchors] : node[at.holds];
+  if (pool === 3) return locked > 0 || node[at.full] ? "protected" : "evictable";
+  return locked > 0 ? "protected" : "evictable";
+}
