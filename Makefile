@@ -4,12 +4,13 @@
 BIN  := .venv/bin
 PATHS := journal cache replay analytics tools tests src
 
-.PHONY: help setup demo test gate-cpu format bench trace soak nightly mutants
+.PHONY: help setup demo test browser gate-cpu format bench trace soak nightly mutants
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo              serve a small workload, journal it, verify it, find a planted double free'
 	@echo 'make test              every check: format, lint, types, layers, tests, the examples of the docs'
+	@echo 'make browser           the pages that commands write, in a Chromium (CHROMIUM=/path/to/it)'
 	@echo 'make gate-cpu          the correctness gate: what tests/manifest.toml lists, with evidence in runs/'
 	@echo 'make bench             measure the bars of the design on this machine'
 	@echo 'make trace TRACE=FILE  drive a request trace (Mooncake format) through the cache and verify the journal'
@@ -61,6 +62,10 @@ test: setup
 	step tests  $(BIN)/pytest -q -n 2 --dist loadfile --durations 10; \
 	echo "== all checks passed in $$(( $$(date +%s) - begun )) s"
 
+# Apart, because a developer's machine need not have a browser; continuous integration does both.
+browser: setup
+	$(BIN)/pytest -q -m browser --durations 5 tests/browser
+
 format: setup
 	$(BIN)/ruff check --fix-only $(PATHS)
 	$(BIN)/ruff format $(PATHS)
@@ -88,4 +93,4 @@ nightly: setup
 	$(BIN)/python -m tests.nightly
 
 soak: setup
-	$(BIN)/pytest -q -n 2 --dist loadfile --durations 20 --hypothesis-profile nightly -m 'soak or not soak'
+	$(BIN)/pytest -q -n 2 --dist loadfile --durations 20 --hypothesis-profile nightly -m 'not browser'

@@ -20,9 +20,9 @@ from radixledger.tools.lazy_group import ENGINE_PACKAGES
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("journal", "cache", "replay", "analytics", "tools")
 ENGINE_MODULES = ("radixledger.cache.pool", "radixledger.tools.serve.")
-LIGHT_COMMANDS = frozenset({"journal", "replay", "load", "sql", "drive"})
+LIGHT_COMMANDS = frozenset({"journal", "replay", "load", "sql", "drive", "report"})
 DEVELOPMENT = frozenset(
-    {"pytest", "hypothesis", "mypy", "grimp", "importlinter", "xdist", "setuptools", "pip"}
+    {"pytest", "hypothesis", "mypy", "grimp", "importlinter", "playwright", "xdist", "setuptools", "pip"}
 )
 
 BLOCK = """
@@ -49,7 +49,7 @@ def run_without(names: frozenset[str], program: str, path: Path) -> subprocess.C
 
 def files_on_disk() -> set[str]:
     """What a wheel has to hold, as paths under site-packages."""
-    kept = {".py", ".sql", ".json"}
+    kept = {".py", ".sql", ".json", ".html", ".css", ".js"}
     ours = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in kept]
     inside = {f"radixledger/{path.relative_to(ROOT).as_posix()}" for path in ours}
     return inside | {"radixledger/__init__.py", "radixledger/py.typed"}

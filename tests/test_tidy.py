@@ -83,7 +83,7 @@ def modules(folder: str) -> Iterator[Path]:
 def texts() -> Iterator[Path]:
     """Every file that a person wrote: code, SQL, prose and the build's own."""
     for folder in (*PACKAGES, "tests", "docs", ".ci"):
-        kept = {".py", ".sql", ".md", ".txt", ".json", ""}
+        kept = {".py", ".sql", ".md", ".txt", ".json", ".html", ".css", ".js", ""}
         yield from (
             path for path in sorted((ROOT / folder).rglob("*")) if path.is_file() and path.suffix in kept
         )

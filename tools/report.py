@@ -56,9 +56,13 @@ def command(runs: tuple[Path, ...], output: Path, force: bool, salvage: bool, as
     clean. 1: there are findings. 3: a rank could not be read to its end. The page is written in each case.
     """
     if output.exists() and not force:
-        raise CommandFailure(f"{output} is there already: name another file with -o, or replace it with --force", USAGE)
+        raise CommandFailure(
+            f"{output} is there already: name another file with -o, or replace it with --force", USAGE
+        )
     if not output.absolute().parent.is_dir():
-        raise CommandFailure(f"{output.absolute().parent} is no folder: make it first, or name another file with -o", USAGE)
+        raise CommandFailure(
+            f"{output.absolute().parent} is no folder: make it first, or name another file with -o", USAGE
+        )
     begun = time.monotonic()
     names = ", ".join(as_given(run) for run in runs)
     with progress("reading", _work(runs)) as advance:
@@ -99,4 +103,6 @@ def _print(summary: ReportSummary, seconds: float) -> None:
         if each.unreadable:
             click.echo(f"rank {each.rank}: unreadable from here on: {each.unreadable}")
     size = bytes_text(summary.bytes)
-    click.echo(f"{summary.path}: {size}, {count_of(summary.events, 'event')}, in {seconds_text(seconds)}; open it in a browser")
+    click.echo(
+        f"{summary.path}: {size}, {count_of(summary.events, 'event')}, in {seconds_text(seconds)}; open it in a browser"
+    )

@@ -5,7 +5,7 @@ what one event can have touched: the pages that it names, the nodes that it name
 Rule: cells are read off a state and never worked out from events; a test compares both ways of asking.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +24,18 @@ NODE_FIELDS = ("parent", "end", "pages", "full", "swa", "host", "backup", "ancho
                "recurrent")  # fmt: skip
 """Of a node: its parent's number, where it ends and how long it is (pages); how many pages it has of each pool; locks."""
 
-REQUEST_FIELDS = ("rid", "prompt", "prefix", "node", "length", "cursor", "protected", "receipt", "boundary", "priority")
+REQUEST_FIELDS = (
+    "rid",
+    "prompt",
+    "prefix",
+    "node",
+    "length",
+    "cursor",
+    "protected",
+    "receipt",
+    "boundary",
+    "priority",
+)
 """Of a live request, lengths in tokens. rid: its place among the texts. receipt: the node that it holds, -1 for none."""
 
 KINDS = tuple(kind.name.lower() for kind in Kind)
@@ -88,7 +99,10 @@ class Look:
         """Put into `packet` every cell of the state that differs."""
         for pool, book in enumerate(books_of(state)):
             self._fit(pool, book.capacity + 1)
-            account, since = _grown(book.account, len(self._owner[pool])), _grown(book.since, len(self._owner[pool]))
+            account, since = (
+                _grown(book.account, len(self._owner[pool])),
+                _grown(book.since, len(self._owner[pool])),
+            )
             changed = (account != self._owner[pool]) | (since != self._since[pool])
             self._tell_owners(packet, pool, np.flatnonzero(changed), account, since)
         swa_of = state.mapping.swa_of
@@ -100,12 +114,23 @@ class Look:
         packet.numbers = numbers_of(state)
 
     def touched_by(self, state: State, event: AnyEvent, packet: Packet) -> None:
-        """Put into `packet` every cell that `event`, folded just now, has changed."""
+        """Put into `packet` every cell that `event`, folded just now, has changed.
+
+        Where an event's columns are of no whole numbers, every cell is looked at.
+        """
+        try:
+            self._touched_by(state, event, packet)
+        except ValueError:
+            self.all_of(state, packet)
+
+    def _touched_by(self, state: State, event: AnyEvent, packet: Packet) -> None:
         books = books_of(state)
         for pool, pages in _pages_by_pool(event).items():
             book = books[pool]
             near = _within(pages, book.capacity)
-            differ = (book.account[near] != self._owner[pool][near]) | (book.since[near] != self._since[pool][near])
+            differ = (book.account[near] != self._owner[pool][near]) | (
+                book.since[near] != self._since[pool][near]
+            )
             self._tell_owners(packet, pool, near[differ], book.account, book.since)
         named = [change.full for change in mappings(event)]
         if named:
@@ -166,7 +191,9 @@ class Look:
                 above = above.parent
 
 
-def _tell(told: dict[int, Record | None], known: dict[int, Record], number: int, record: Record | None) -> None:
+def _tell(
+    told: dict[int, Record | None], known: dict[int, Record], number: int, record: Record | None
+) -> None:
     if known.get(number) == record:
         return
     told[number] = record
@@ -183,7 +210,7 @@ def _pages_by_pool(event: AnyEvent) -> dict[int, list[bytes]]:
     return found
 
 
-def _within(packed: list[bytes], capacity: int) -> NDArray[np.intp]:
+def _within(packed: Sequence[bytes], capacity: int) -> NDArray[np.intp]:
     """Those of the named pages that a pool has, each once."""
     pages = np.unique(pages_of(b"".join(packed))).astype(np.intp)
     return pages[(pages > 0) & (pages <= capacity)]

@@ -20,7 +20,7 @@ class Desk {
       source.element.remove();
     }
     const track = this.track = this.tracks.get(key);
-    this.key = key;
+    this.rank = key;
     this.choice = null;
     $("track").value = key;
     $("slider").min = track.seq[0];
@@ -57,7 +57,7 @@ class Desk {
   goTo(seq) { this.go(this.track.placeShowing(seq)); }
 
   async jump(key, seq) {
-    if (key !== this.key) await this.open(key, seq);
+    if (key !== this.rank) await this.open(key, seq);
     else this.goTo(seq);
     $("moment").scrollIntoView();
   }
@@ -121,7 +121,7 @@ class Desk {
     const box = plot.getBoundingClientRect(), first = Number(plot.dataset.first), last = Number(plot.dataset.last);
     const seq = Math.round(first + (event.clientX - box.left) / box.width * (last - first));
     const key = plot.closest("[data-track]").dataset.track;
-    if (key !== this.key) this.open(key, seq);
+    if (key !== this.rank) this.open(key, seq);
     else this.goTo(seq);
   }
 
@@ -164,7 +164,7 @@ class Desk {
     $("to-first").disabled = $("to-before").disabled = place === 0;
     $("to-last").disabled = $("to-next").disabled = place === track.count - 1;
     document.body.dataset.seq = track.seq[place];
-    document.body.dataset.track = this.key;
+    document.body.dataset.track = this.rank;
   }
 
   isChosen(pool, page, kind, holder) {
@@ -225,7 +225,7 @@ class Desk {
   drawHairs(track, place) {
     document.querySelectorAll("#occupancy .hair").forEach(each => each.remove());
     const share = (track.seq[place] - track.head.first) / Math.max(1, track.head.last - track.head.first) * 100;
-    for (const plot of document.querySelectorAll(`#occupancy [data-track="${this.key}"] .plot`)) {
+    for (const plot of document.querySelectorAll(`#occupancy [data-track="${this.rank}"] .plot`)) {
       const hair = el("div", { class: "hair" });
       hair.style.left = `${share}%`;
       plot.append(hair);

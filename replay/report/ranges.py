@@ -13,9 +13,6 @@ Range = tuple[int, int]
 DETAIL_EVENTS = 40_000
 """Events at full detail, over all ranks of a page: about 20 bytes each in the file."""
 
-BEFORE_THE_FIRST, BEHIND_THE_FIRST = 4_000, 1_000
-BEFORE, BEHIND = 200, 100
-AT_THE_BEGINNING, AT_THE_END = 1_000, 10_000
 BESIDE_A_STEP = 5
 
 
@@ -25,27 +22,27 @@ def detail_ranges(report: RankReport, first: int, last: int, budget: int) -> lis
         return [(first, last)]
     chosen: list[Range] = []
     left = budget
-    for begin, end in _wanted(report, first, last):
+    for begin, end in _wanted(report, first, last, budget):
         begin, end = max(first, begin), min(last, end)
-        if begin <= end and left > 0:
-            chosen.append((max(begin, end - left), end))
+        if end - begin < left:
+            chosen.append((begin, end))
             left -= end - begin + 1
     return _apart(chosen)
 
 
-def _wanted(report: RankReport, first: int, last: int) -> Iterator[Range]:
-    """Ranges, the most important first."""
+def _wanted(report: RankReport, first: int, last: int, budget: int) -> Iterator[Range]:
+    """Ranges, the most important first; each a share of the budget, so that those of 32 findings fit."""
     seqs = [told.seq for told in report.findings]
     if report.first_frame is not None:
         seqs.insert(0, report.first_frame[0])
     if seqs:
-        yield seqs[0] - BEFORE_THE_FIRST, seqs[0] + BEHIND_THE_FIRST
-    yield last - AT_THE_END, last
+        yield seqs[0] - budget // 10, seqs[0] + budget // 40
+    yield last - budget // 4, last
     for step in report.story:
         yield step.seq - BESIDE_A_STEP, step.seq + BESIDE_A_STEP
     for seq in seqs[1:]:
-        yield seq - BEFORE, seq + BEHIND
-    yield first, first + AT_THE_BEGINNING
+        yield seq - budget // 200, seq + budget // 400
+    yield first, first + budget // 40
 
 
 def _apart(ranges: Iterable[Range]) -> list[Range]:

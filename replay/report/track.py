@@ -4,7 +4,6 @@ What the ranges name is told event by event, anything else many events at a time
 whenever there is too much to tell. Rule: what is kept while folding is bounded, whatever the journal holds.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 
 from msgspec import Struct, field
@@ -12,20 +11,13 @@ from msgspec import Struct, field
 from radixledger.cache.evolve import evolve
 from radixledger.cache.state import State
 from radixledger.journal.errors import JournalError
-from radixledger.journal.events import (
-    Aborted,
-    Admitted,
-    AnyEvent,
-    Finished,
-    Gap,
-    Opened,
-    Retracted,
-)
+from radixledger.journal.events import AnyEvent, Gap, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import check_opened, enter, opened_state
 from radixledger.replay.report.cells import Look
+from radixledger.replay.report.lives import TEXT_MAX, Life, Lives
 from radixledger.replay.report.occupancy import Bucket, Occupancy
 from radixledger.replay.report.packet import Packet, merged
 from radixledger.replay.report.ranges import Range
@@ -36,24 +28,11 @@ Tell = Callable[[AnyEvent], str]
 
 STRETCHES = 512
 """Stretches that are told as one packet each, to begin with."""
-SUMMARY_CELLS = 1_600_000
+SUMMARY_CELLS = 2_400_000
 DETAIL_CELLS = 1_000_000
 """Cells over all ranks of a page, of summaries and at full detail: what keeps the file small."""
 LIVES = 20_000
 """Requests whose beginning and end are kept, over all ranks of a page: the latest."""
-LINE_MAX = 400
-
-
-class Life(Struct, array_like=True):
-    """When a request was admitted and how it ended, by event; `end` is 0 for one that had not."""
-
-    request: int
-    rid: str
-    begin: int
-    prompt: int
-    prefix: int
-    end: int = 0
-    how: str = ""
 
 
 class Share(Struct, frozen=True):
@@ -67,9 +46,7 @@ class Share(Struct, frozen=True):
     @classmethod
     def of(cls, ranks: int) -> "Share":
         """The share of each of so many ranks."""
-        return cls(
-            max(32, STRETCHES // ranks), SUMMARY_CELLS // ranks, DETAIL_CELLS // ranks, LIVES // ranks
-        )
+        return cls(max(32, STRETCHES // ranks), SUMMARY_CELLS // ranks, DETAIL_CELLS // ranks, LIVES // ranks)
 
 
 class Track(Struct):
@@ -136,7 +113,7 @@ class _Follower:
         self._places: dict[str, int] = {}
         self._look = Look(self._text)
         self._occupancy = Occupancy(track.first_seq, last)
-        self._lives: OrderedDict[int, Life] = OrderedDict()
+        self._lives = Lives(share.lives)
         self._stretch = max(1, (last - track.first_seq + 1) // share.stretches)
         self._told = track.first_seq - 1
         self._summary_cells = self._detail_cells = 0
@@ -146,8 +123,7 @@ class _Follower:
         self._state = state
         if state is not None:
             self._summarise(Packet(state.seq, 0, 0))
-            for request in state.requests.values():
-                self._lives[request.id] = Life(request.id, request.rid, 0, request.prompt, request.prefix)
+            self._lives.begin(state)
 
     def take(self, frame: Frame) -> None:
         """Fold one frame; raises Unfoldable."""
@@ -166,7 +142,7 @@ class _Follower:
                     check_opened(event, state.seq + 1)
                 evolve(state, event)
             state.findings.clear()
-        self._remember(frame)
+        self._lives.take(frame)
         self._occupancy.take(frame, frame.events, state)
         self._frame = frame
         if not detailed and state.seq - self._told >= self._stretch:
@@ -182,7 +158,7 @@ class _Follower:
             track.last_seq = state.seq
         track.texts = list(self._places)
         track.buckets = self._occupancy.buckets
-        track.lives = list(self._lives.values())
+        track.lives, track.lives_left_out = self._lives.kept, self._lives.left_out
 
     def _enter(self, frame: Frame) -> tuple[State, list[AnyEvent]]:
         """The state before the frame, and the events of it that are to be folded."""
@@ -218,7 +194,7 @@ class _Follower:
 
     def _packet(self, frame: Frame, seq: int, event: AnyEvent) -> Packet:
         lines = self.track.lines
-        lines.append(self._tell(event).replace("\n", " ")[:LINE_MAX])
+        lines.append(self._tell(event).replace("\n", " ")[:TEXT_MAX])
         return Packet(
             seq, frame.time_ns, frame.step, _tag_of(event), getattr(event, "cause", 0),
             getattr(event, "request", 0), len(lines) - 1, {}, None, {}, {}, (),
@@ -260,32 +236,10 @@ class _Follower:
         return fewer
 
     def _text(self, rid: str) -> int:
-        return self._places.setdefault(rid[:LINE_MAX], len(self._places))
-
-    def _remember(self, frame: Frame) -> None:
-        for seq, event in enumerate(frame.events, frame.seq_first):
-            kind = type(event)
-            if kind is Admitted:
-                self._admit(seq, event)
-            elif kind in _ENDS and (life := self._lives.get(event.request)) is not None:
-                life.end, life.how = seq, kind.__name__
-
-    def _admit(self, seq: int, event: Admitted) -> None:
-        self._lives[event.request] = Life(
-            event.request, event.rid[:LINE_MAX], seq, event.prompt, event.prefix
-        )
-        self._lives.move_to_end(event.request)
-        if len(self._lives) > self._share.lives:
-            self._lives.popitem(last=False)
-            self.track.lives_left_out += 1
-
-
-_ENDS = frozenset({Finished, Retracted, Aborted})
+        return self._places.setdefault(rid[:TEXT_MAX], len(self._places))
 
 
 def _tag_of(event: AnyEvent) -> int:
     tag = event.__struct_config__.tag
     assert isinstance(tag, int), "an event's tag is a number"
     return tag
-
-

@@ -14,7 +14,8 @@ from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank
 from radixledger.replay.report.bundle import bundle
-from radixledger.replay.report.page import Sheet, page
+from radixledger.replay.report.page import page
+from radixledger.replay.report.phrases import Sheet
 from radixledger.replay.report.ranges import DETAIL_EVENTS, Range, detail_ranges
 from radixledger.replay.report.track import Share, Tell, Track, follow
 from radixledger.replay.seek import Watch
@@ -88,7 +89,11 @@ def write_report(
     written = page(title, sheets, made).encode()
     _replace(path, written)
     return ReportSummary(
-        str(path), len(written), sum(each.events for each in ranks), all(sheet.report.clean for sheet in sheets), ranks
+        str(path),
+        len(written),
+        sum(each.events for each in ranks),
+        all(sheet.report.clean for sheet in sheets),
+        ranks,
     )
 
 
@@ -112,7 +117,13 @@ def _summary(sheet: Sheet) -> RankSummary:
     track, report = sheet.track, sheet.report
     summaries = sum(1 for packet in track.packets if not packet.tag)
     return RankSummary(
-        report.run, report.rank, track.events, track.detail, summaries, sum(report.broken.values()), report.unreadable
+        report.run,
+        report.rank,
+        track.events,
+        track.detail,
+        summaries,
+        sum(report.broken.values()),
+        report.unreadable,
     )
 
 

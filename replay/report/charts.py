@@ -1,0 +1,70 @@
+"""The charts of a page: a legend, and for each rank its pools and its time line."""
+
+from radixledger.journal.accounts import Pool
+from radixledger.replay.report.drawing import ACCOUNTS, WIDTH, accounts_of, capacity_of, chart, lanes
+from radixledger.replay.report.phrases import Sheet, count, shown
+
+
+def legend() -> str:
+    """What the colours mean, from the top of a chart to its bottom."""
+    items = "".join(
+        f'<li><span class="key k-{name}"></span><b>{title}</b> <span class="soft">{meaning}</span></li>'
+        for name, title, meaning in reversed(ACCOUNTS)
+    )
+    return f'<ul class="legend">{items}</ul>'
+
+
+def rank_charts(place: int, sheet: Sheet) -> str:
+    """Every pool of a rank over all its events, and what happened when."""
+    track = sheet.track
+    if not track.buckets:
+        return f'<div class="rank"><h3>{shown(sheet.label)}</h3><p>No event could be read.</p></div>'
+    pools = "".join(
+        _pool(sheet, pool) for pool in Pool if any(capacity_of(pool, each.numbers) for each in track.buckets)
+    )
+    marks = "".join(
+        f'<span class="name">{many:,} {name if many > 1 else name[:-1]}</span>{lane}'
+        for name, many, lane in lanes(track.buckets, track.first_seq)
+    )
+    return (
+        f'<div class="rank" data-track="{place}"><h3>{shown(sheet.label)}</h3>{pools}'
+        f'<div class="plot lanes" data-first="{track.first_seq}" data-last="{track.last_seq}">{_wrongs(sheet)}{marks}</div>'
+        f'<div class="axis"><span>event {track.first_seq:,}</span><span>event {track.last_seq:,}</span></div></div>'
+    )
+
+
+def _pool(sheet: Sheet, pool: Pool) -> str:
+    track = sheet.track
+    size = track.opened.config.page_size if track.opened else 1
+    unit = "state slots" if pool is Pool.RECURRENT else f"pages of {count(size, 'token')}"
+    least = min(range(len(track.buckets)), key=lambda each: track.buckets[each].least_free[pool])
+    end = dict(
+        zip((name for name, _, _ in ACCOUNTS), accounts_of(pool, track.buckets[-1].numbers), strict=True)
+    )
+    held = ", ".join(
+        f"{title} {end[name]:,}" for name, title, _ in reversed(ACCOUNTS) if end[name] and name != "reserved"
+    )
+    fewest = track.buckets[least]
+    return (
+        f'<p class="pool"><b>{pool.name}</b><span class="soft">{capacity_of(pool, fewest.numbers):,} {unit}; '
+        f"fewest free: {fewest.least_free[pool]:,}, first by event {fewest.seq:,}; at the end: {held}</span></p>"
+        f'<div class="plot" data-first="{track.first_seq}" data-last="{track.last_seq}">'
+        f"{chart(pool, track.buckets, track.first_seq)}</div>"
+    )
+
+
+def _wrongs(sheet: Sheet) -> str:
+    """Findings as triangles on the time line."""
+    track, report = sheet.track, sheet.report
+    if not report.findings:
+        return ""
+    span = max(1, track.last_seq - track.first_seq)
+    spots = "".join(
+        f'<line class="w" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="16" vector-effect="non-scaling-stroke"/>'
+        for x in sorted({round(WIDTH * (each.seq - track.first_seq) / span, 1) for each in report.findings})
+    )
+    found = sum(report.broken.values())
+    return (
+        f'<span class="name">{count(found, "finding")}</span><div class="wrongs"><svg viewBox="0 0 {WIDTH} 16" '
+        f'preserveAspectRatio="none" aria-hidden="true">{spots}</svg></div>'
+    )

@@ -1,0 +1,1 @@
+"""What a Chromium makes of the pages that commands write: `make browser`."""
