@@ -36,13 +36,6 @@ TRACE = "".join(
 Open = Callable[..., Page]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever stands in this folder needs a browser."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("browser")
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)

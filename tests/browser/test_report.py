@@ -21,6 +21,8 @@ from ..replay.report_reader import DATA
 from ..replay.runs import Clock
 from .conftest import Open
 
+pytestmark = pytest.mark.browser
+
 WRONG = Rank(1)
 FOLDED = """async ([coded, places]) => {
   const track = new Track(await unpacked(coded));
@@ -247,7 +249,7 @@ def test_whoever_tabs_sees_where_and_everything_has_a_name(page: Page) -> None:
 
 
 def test_a_hostile_journal_runs_no_script(opens: Open, tmp_path: Path) -> None:
-    """B149: neither written into the page nor by what the page writes later; and the policy stands behind both."""
+    """Neither written into the page nor by what the page writes later; and the policy stands behind both."""
     attack = "<img src=x onerror=\"document.title='had'\"><script>document.title='had'</script>"
     with JournalWriter.open(tmp_path / "run", opened(redaction="plain"), clock=Clock()) as writer:
         Driven(7, recorder=writer).run(10)

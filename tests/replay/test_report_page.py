@@ -63,7 +63,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_a_hostile_journal_says_is_text(hostile: Path) -> None:
-    """B149: no element, no attribute and no character that reads differently than it is comes out of a journal."""
+    """No element, no attribute and no character that reads differently than it is comes out of a journal."""
     text = hostile.read_text("utf-8")
     elements = Elements(text)
     assert [
