@@ -1,13 +1,12 @@
 """What a loss means and how it could have been avoided, in sentences for the person on call.
 
 Rule: figures are the journal's. What another configuration would have done is an estimate (J17), and is called one: more
-pages change who is evicted later, so only running it again shows.
+pages change who is evicted later, so only running it again shows. What a route cannot be told is not advised.
 """
 
-from radixledger.journal.events import Config
+from radixledger.cache.traits import TRAITS, UNKNOWN
+from radixledger.journal.events import Opened
 from radixledger.replay.misses import Lost, Miss
-
-_STAYS = "no pool size changes this"
 
 WHY = {
     "hit": "from the cache",
@@ -21,69 +20,77 @@ WHY = {
 }
 """Kinds of tokens in words."""
 
+_ON_PURPOSE = {
+    "flush": "Somebody emptied the cache on purpose; no pool size changes this.",
+    "outgrown": "A state stands at a leaf only, and the leaf got a child; no pool size changes this.",
+}
+
 
 def wanted_text(lost: Lost) -> str:
     """Who wanted the room that a loss made; empty where nobody is told."""
     asked = [
-        f"{count} {unit}"
+        _count(count, unit)
         for count, unit in (
-            (lost.asked_full, "FULL pages"),
-            (lost.asked_swa, "SWA pages"),
-            (lost.asked_states, "state slots"),
+            (lost.asked_full, "FULL page"),
+            (lost.asked_swa, "SWA page"),
+            (lost.asked_states, "state slot"),
         )
         if count
     ]
     if not asked and not lost.wanted_seq:
         return ""
-    who = ", ".join(lost.wanted_by)
-    more = lost.wanted_by_count - len(lost.wanted_by)
-    if more > 0:
-        who += f" and {more} more"
     text = f"an eviction for {' and '.join(asked)}" if asked else "an eviction"
-    taken = f"; {who} took them (event {lost.wanted_seq})" if who else "; nobody took them before the next"
-    return text + taken
+    if not lost.wanted_seq:
+        return f"{text}; nobody took room before the next one"
+    more = lost.wanted_by_count - len(lost.wanted_by)
+    who = ", ".join(lost.wanted_by) + (f" and {more} more" if more > 0 else "")
+    return f"{text}; {who} took room next (event {lost.wanted_seq})"
 
 
-def keeping_text(lost: Lost, config: Config) -> str:
-    """How the tokens of a loss could have been kept."""
-    text = _keeping(lost, config)
+def keeping_text(lost: Lost, opened: Opened) -> str:
+    """How the tokens of a loss could have been kept by a rank that was opened so."""
+    text = _keeping(lost, opened)
     if lost.also_seq and lost.what in ("window", "state"):
         text += (
-            f" That alone was not enough: event {lost.also_seq} took their FULL pages too ({lost.also_cause}"
+            f" That alone was not enough: event {lost.also_seq} took their FULL pages too ({lost.also_cause})"
         )
-        text += f", {lost.also_evicted_full:,} FULL pages ago)." if lost.also_evicted_full else ")."
+        more = _count(lost.also_evicted_full, "more FULL page")
+        text += f", so about {more} were needed as well." if lost.also_evicted_full else "."
     return text
 
 
-def _keeping(lost: Lost, config: Config) -> str:
+def _keeping(lost: Lost, opened: Opened) -> str:
     if lost.event == "Opened":
-        return "The process began anew, with empty pools: a restart always costs what was cached."
+        return "The process began anew, with empty pools: a restart costs what was cached."
     operation, _, site = lost.cause.partition("/")
-    if operation == "flush":
-        return f"Somebody emptied the cache on purpose; {_STAYS}."
-    if site == "outgrown":
-        return f"A state stands at a leaf only, and the leaf got a child; {_STAYS}."
-    if operation not in ("evict", "evict_host"):
-        return f"{lost.cause} took it, which is no pressure; see the event."
+    for name in (operation, site):
+        if name in _ON_PURPOSE:
+            return _ON_PURPOSE[name]
+    if not lost.pressed:
+        return f"{lost.cause} took it, and that is no pressure: see the event."
+    config, traits = opened.config, TRAITS.get(opened.route, UNKNOWN)
     if lost.what == "window" or site == "swa_leaf":
         advice = _room("SWA", lost.evicted_swa, config.swa_pages, "swa_pages")
-        if config.swa_victims == "lru":
+        if traits.orders and config.swa_victims == "lru":
             advice += " Or --swa-victims use, which takes window pages first that no request can need."
         return advice
     if lost.what == "state" or site == "state_leaf":
-        return f"More state slots than {config.recurrent_slots} would have kept it."
+        return f"More state slots (there are {config.recurrent_slots}) would have kept it."
     advice = _room("FULL", lost.evicted_full, config.full_pages, "full_pages")
-    if lost.what == "prefix" and not config.host_pages and not config.swa_pages:
+    if lost.what == "prefix" and traits.hosted and not config.host_pages:
         advice += " Or a host tier, which keeps copies behind an eviction."
     return advice
 
 
 def _room(pool: str, evicted: int, capacity: int, setting: str) -> str:
-    more = f"About {evicted:,} more {pool} pages" if evicted != 1 else f"One more {pool} page"
     return (
-        f"{more} (there are {capacity:,}) would have kept it: so many were evicted from there to this request. "
-        f"An estimate; radixledger whatif --set {setting}={capacity + evicted} tries it."
+        f"About {_count(evicted, f'more {pool} page')} (there are {capacity:,}) would have kept it: so many were evicted "
+        f"from there to this request. An estimate; radixledger whatif RUN --set {setting}={capacity + evicted} tries it."
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def stop_sentence(miss: Miss) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from radixledger.cache.state import Node, State
-from radixledger.journal.causes import Operation
+from radixledger.journal.causes import Operation, Site
 from radixledger.journal.events import (
     Adopted,
     AnyEvent,
@@ -36,6 +36,11 @@ PAGES_REMEMBERED = 1_000_000
 
 STAYS_REMEMBERED = 4
 """Stays of one page, and marks of one stay; older ones are forgotten."""
+
+
+_EVICTIONS = frozenset({int(Operation.EVICT), int(Operation.EVICT_HOST)})
+_PRESSED = frozenset({int(Site.STATE_LEAF)})
+"""Places of other operations where something goes because somebody wants its room."""
 
 
 class Memory:
@@ -168,10 +173,10 @@ class Memory:
     def _loss(self, event: Any, node: int, full: int = 0, swa: int = 0) -> Loss:
         """The loss that an event is; what evictions have in common is told when they end."""
         frame, cause = self._frame, getattr(event, "cause", 0)
-        evicts = cause >> 5 in (Operation.EVICT, Operation.EVICT_HOST)
+        evicts = cause >> 5 in _EVICTIONS or cause & 31 in _PRESSED
         loss = Loss(
             self._seq, frame.time_ns, frame.step, type(event).__name__, cause, node, self.evicted,
-            self._room.pressure if evicts else None,
+            self._room.victim() if evicts else None,
         )  # fmt: skip
         if evicts:
             self.evicted = (self.evicted[0] + full, self.evicted[1] + swa)

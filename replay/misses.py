@@ -31,7 +31,6 @@ KINDS = (
     "too_short",
 )
 
-
 NOT_TOLD = -1
 """The stop of an admission whose match the journal does not have."""
 
@@ -41,10 +40,11 @@ class Lost(Struct, frozen=True):
 
     what: `prefix` (FULL and all that goes with it), `window`, `state`, `prefix on the device` (a copy stayed on the host)
     or `everything` (the process began anew). cached_by, cached_seq: who had left them there, and since when.
-    wanted_by: request ids that took the room next, in event `wanted_seq`; asked_full, asked_swa, asked_states: what that
-    eviction was asked for. evicted_full, evicted_swa: pages that evictions took from there to the match, this loss
-    among them. also_seq, also_cause, also_evicted_full: a later event that took FULL pages of these tokens anyway, if
-    one did, and the same count from there on. copy: what became of the copy on the host, if there was one.
+    pressed: whether it went because somebody wanted room. wanted_by, wanted_by_count: request ids that took room next, the first
+    ones and how many, in event `wanted_seq`. asked_full, asked_swa, asked_states: what that eviction was asked for.
+    evicted_full, evicted_swa: pages that evictions took from there to the match, this loss among them. also_seq,
+    also_cause, also_evicted_full: a later event that took FULL pages of these tokens anyway, if one did, and the same
+    count from there on. copy: what became of the copy on the host, if there was one.
     """
 
     start: int
@@ -58,6 +58,7 @@ class Lost(Struct, frozen=True):
     node: int
     cached_by: str
     cached_seq: int
+    pressed: bool
     wanted_by: list[str]
     wanted_by_count: int
     wanted_seq: int

@@ -18,10 +18,12 @@ TAKERS_TOLD = 8
 
 
 class Room:
-    """The evictions of one rank, as they happen. pressure: the one that victims go for now, told when it ends."""
+    """The evictions of one rank, as they happen."""
 
     def __init__(self) -> None:
-        self.pressure = Pressure()
+        self._pressure = Pressure()
+        self._felt = False
+        """Whether a victim has gone for it already."""
         self._untaken: Pressure | None = None
         self._seq = 0
         self._looks: dict[type, Callable[[State, Any], None]] = {
@@ -41,12 +43,17 @@ class Room:
             self._seq = seq
             look(state, event)
 
+    def victim(self) -> Pressure:
+        """The eviction that a victim goes for now; what was asked and who took room is told later."""
+        self._felt = True
+        return self._pressure
+
     def _missing(self, _: State, __: Gap) -> None:
         """Who asked for room, and who took it, may stand among the events that are missing."""
-        self.pressure, self._untaken = Pressure(), None
+        self._pressure, self._felt, self._untaken = Pressure(), False, None
 
     def _evicted(self, _: State, event: Evicted) -> None:
-        pressure, self.pressure = self.pressure, Pressure()
+        pressure, self._pressure, self._felt = self._pressure, Pressure(), False
         pressure.seq = self._seq
         pressure.asked = (event.asked_full, event.asked_swa, event.asked_recurrent)
         pressure.gained = (event.gained_full, event.gained_swa, event.gained_recurrent)
@@ -70,5 +77,7 @@ class Room:
 
     def _told(self, names: list[str], count: int) -> None:
         pressure, self._untaken = self._untaken, None
+        if self._felt:  # nobody told of the end of that eviction
+            pressure, self._pressure, self._felt = self._pressure, Pressure(), False
         if pressure is not None:
             pressure.takers, pressure.taker_count, pressure.took_seq = names, count, self._seq

@@ -11,7 +11,7 @@ from textwrap import wrap
 
 import click
 
-from radixledger.journal.events import Config
+from radixledger.journal.events import Opened
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank
 from radixledger.replay.keeping import WHY, keeping_text, stop_sentence, wanted_text
@@ -55,16 +55,16 @@ def command(run: Path, rid: str, rank: int | None, salvage: bool, as_json: bool)
 
     A request that was retracted and came back is told once for each admission.
     """
-    found: list[tuple[Miss, Config]] = []
+    found: list[tuple[Miss, Opened]] = []
     names: deque[str] = deque(maxlen=NAMES_KEPT)
     for number in [Rank(rank)] if rank is not None else ranks_in(run):
         reader = JournalReader(run, number, salvage=salvage)
-        config = reader.opened.config
+        opened = reader.opened
         with watched(run, number) as watch:
             for miss in Reading(reader, watch=watch):
                 names.append(miss.rid)
                 if miss.rid == rid:
-                    found.append((miss, config))
+                    found.append((miss, opened))
         for notice in reader.notices:
             remark(f"rank {number}: {notice}")
     if not found:
@@ -74,14 +74,14 @@ def command(run: Path, rid: str, rank: int | None, salvage: bool, as_json: bool)
     if as_json:
         print_json([miss for miss, _ in found])
         return
-    for place, (miss, config) in enumerate(found):
+    for place, (miss, opened) in enumerate(found):
         if place:
             click.echo()
-        for line in _told(miss, config):
+        for line in _told(miss, opened):
             click.echo(line)
 
 
-def _told(miss: Miss, config: Config) -> Iterator[str]:
+def _told(miss: Miss, opened: Opened) -> Iterator[str]:
     asked = f"event {miss.seq} ({time_text(miss.time_ns)}, step {miss.step})"
     yield f"{miss.rid}: {count_text(miss.hit)} of {count_text(miss.prompt)} prompt tokens hit"
     yield from _fact(
@@ -95,14 +95,14 @@ def _told(miss: Miss, config: Config) -> Iterator[str]:
         span = f"tokens {each.start} to {each.stop - 1} ({count_text(each.stop - each.start)})"
         if isinstance(each, Lost):
             yield f"{span}: lost"
-            yield from _of_loss(each, miss, config)
+            yield from _of_loss(each, miss, opened)
         else:
             yield from wrap(f"{span}: {each.kind}, {WHY[each.kind]}", _width(), subsequent_indent="  ")
             if each.cached_seq:
                 yield from _fact("there", f"left by {each.cached_by or NOBODY} in event {each.cached_seq}")
 
 
-def _of_loss(lost: Lost, miss: Miss, config: Config) -> Iterator[str]:
+def _of_loss(lost: Lost, miss: Miss, opened: Opened) -> Iterator[str]:
     yield from _fact("was there", f"since event {lost.cached_seq}, left by {lost.cached_by or NOBODY}")
     place = f"event {lost.seq} ({time_text(lost.time_ns)}, step {lost.step})"
     before = f"{count_of(miss.seq - lost.seq, 'event')}, {count_of(miss.step - lost.step, 'step')} before it was asked for"
@@ -114,7 +114,7 @@ def _of_loss(lost: Lost, miss: Miss, config: Config) -> Iterator[str]:
         yield from _fact("room for", wanted)
     if lost.copy:
         yield from _fact("host copy", lost.copy)
-    yield from _fact("to keep it", keeping_text(lost, config))
+    yield from _fact("to keep it", keeping_text(lost, opened))
 
 
 def _fact(name: str, text: str) -> list[str]:
