@@ -80,7 +80,7 @@ def key_given(state: State, value: bytes) -> bytes:
     """A key of this rank's kind. A bigram key is recognised by its pairs, which follow from each other (B65, R271)."""
     if type(value) is not bytes:
         raise TypeError(f"key: bytes are needed, not {type(value).__name__}")
-    if state.lookahead and value:
+    if state.lookahead and value and not state.hashed_keys:
         _check_pairs(value)
     return value
 

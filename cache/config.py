@@ -28,13 +28,16 @@ class BadConfig(ValueError):
         self.field = field
 
 
-def checked(opened: Opened) -> Opened:
-    """`opened` itself, if a cache can be built with it; raises BadConfig for the first value that is out of bounds."""
+def checked(opened: Opened, *also_strides: int) -> Opened:
+    """`opened` itself, if a cache can be built with it; raises BadConfig for the first value that is out of bounds.
+
+    also_strides: of keys that are hashes, which a replay looks prefixes up by.
+    """
     if opened.route in RECORDED:
         raise BadConfig(
             "route", f"{opened.route!r} is what other servers record; take one of {', '.join(TRAITS)}"
         )
-    return _foldable(opened)
+    return _foldable(opened, *also_strides)
 
 
 def _foldable(opened: Opened, *also_strides: int) -> Opened:

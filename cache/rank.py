@@ -43,7 +43,8 @@ class RankCache(HostCommands):
     hold is refused (True), or told as `Violated` and skipped (False). seq: the number of `opened` in the journal,
     more than 1 where a run is resumed. snapshot_every: events between two snapshots of the state, None for none; one
     that the disk had no room for is told in `notices`, and the rank goes on.
-    watched: how much of the law is asked while it serves, see `watch`.
+    watched: how much of the law is asked while it serves, see `watch`. hashed: keys are hashes of pages, of the stride that
+    `opened` names, as a replay has them.
     Raises Refusal (see `refusals`) for commands that are turned down, TypeError or ValueError for what is no argument
     at all (see `arguments`), RankPoisoned once a command has failed half-way.
     """

@@ -80,10 +80,12 @@ class Shell:
         snapshot_every: int | None = None,
         seq: Seq = FIRST,
         watched: Watched = Watched.BOOKS,
+        hashed: bool = False,
     ) -> None:
-        checked(opened)
+        checked(opened, *(opened.stride,) * hashed)
         self.route = route_of(opened)
         self.state: State = begin(opened, seq)
+        self.state.hashed_keys = hashed
         self.state.components = components_of(opened)
         self.journal = journal
         self.strict = strict

@@ -251,6 +251,8 @@ class State:
         self.page_size = config.page_size
         self.stride = opened.stride
         self.lookahead = KEY_MODES[config.key_mode].lookahead
+        self.hashed_keys = False
+        """Whether keys are hashes of pages, as journals have them, so that no token can be read in them."""
         self.windowed = config.swa_pages > 0
         """Whether there is SWA beside FULL; without it no page is mapped and no node is a tombstone."""
         self.tail_pages: int = window.window_pages(opened.window_need, config.page_size)

@@ -72,6 +72,11 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Write runs as one page to attach to a ticket: verdict, charts, findings, and every moment that was.",
     ),
+    "whatif": Subcommand(
+        "radixledger.tools.whatif",
+        "command",
+        "Send a run's requests through other configurations: sizes, policies, routes, side by side.",
+    ),
     "load": Subcommand(
         "radixledger.tools.load",
         "command",
