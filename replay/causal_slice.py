@@ -5,6 +5,7 @@ what took it is followed too, but only to its beginning and its end. Rules: memo
 after `LOOK_BACK` events, and says so; a thing that changed often tells its latest changes and how many are left out.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from radixledger.journal.events import Aborted, Admitted, AnyEvent, Finished, Op
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
+from radixledger.replay.event_words import words
 from radixledger.replay.seek import Watch
 from radixledger.replay.things import Thing, Touch, needle, pages_words, touches
 
@@ -75,13 +77,15 @@ class _Followed(Struct):
 class _Following:
     """Goes backwards through events and keeps those that touch what is followed."""
 
-    def __init__(self, things: Iterable[Thing], lives: int) -> None:
+    def __init__(self, things: Iterable[Thing], giver: Thing | None) -> None:
+        self._giver = giver
         self.open: dict[Thing, _Followed] = {}
-        self.needles: dict[bytes, Thing] = {}
+        self.needles: Counter[bytes] = Counter()
+        """Pages of pools may share a number, and so a needle."""
         self.slice = CausalSlice([], {}, False, {}, {})
         self._known: set[Thing] = set()
         for thing in things:
-            self.follow(thing, 0, lives if thing.is_page else 1)
+            self.follow(thing, 0, 2 if thing.is_page and giver is not None else 1)
 
     def follow(self, thing: Thing, depth: int, lives: int = 1) -> None:
         """Begin to follow a thing, once."""
@@ -89,7 +93,7 @@ class _Following:
             self._known.add(thing)
             self.open[thing] = _Followed(depth, lives, CHANGES[min(depth, 1)])
             if thing.is_page:
-                self.needles[needle(thing)] = thing
+                self.needles[needle(thing)] += 1
 
     def look(self, seq: int, frame: Frame, event: AnyEvent) -> None:
         """Look at an event; later ones were looked at before."""
@@ -100,8 +104,12 @@ class _Following:
             self.open.clear()  # another life of the process: pages, nodes and requests of before are gone
 
     def _matters(self, event: AnyEvent, touch: Touch) -> bool:
-        followed = self.open[touch.thing]
+        followed = self.open.get(touch.thing)
+        if followed is None:
+            return True  # the same event told the beginning of it
         ends = isinstance(event, ENDS)
+        if self._giver in touch.holders:
+            followed.lives = 1
         if touch.begins:
             followed.lives -= 1
             if not followed.lives:
@@ -125,7 +133,7 @@ class _Following:
     def _close(self, thing: Thing) -> None:
         followed = self.open.pop(thing)
         if thing.is_page:
-            del self.needles[needle(thing)]
+            self.needles -= Counter([needle(thing)])
         if followed.left_out:
             self.slice.left_out[str(thing)] = followed.left_out
 
@@ -142,12 +150,16 @@ def causal_slice(
     seq: int,
     things: Iterable[Thing],
     *,
-    lives: int = 1,
+    giver: Thing | None = None,
     floor: int = 1,
     watch: Watch = iter,
 ) -> CausalSlice:
-    """What led to the event `seq`, which is about `things`; of pages, so many `lives`. Nothing before `floor` is read."""
-    following = _Following(things, lives)
+    """What led to the event `seq`, which is about `things`. Nothing before event `floor` is read.
+
+    giver: who gives pages up that somebody else has; then the life of theirs before the present one is told too, unless
+    the giver had them in this one.
+    """
+    following = _Following(things, giver)
     floor = max(floor, seq - LOOK_BACK)
     for frame in watch(backwards(reader, seq, floor)):
         for place in reversed(range(len(frame.events))):
@@ -180,7 +192,7 @@ def handed_out_next(
     `rids` learns the names of requests that are admitted on the way.
     """
     wanted = {page: None for page in pages if page.is_page}
-    needles = {needle(page): page for page in wanted}
+    needles = {needle(page) for page in wanted}
     out: list[SliceEvent] = []
     for frame in reader.frames(Seq(seq + 1)) if wanted else ():
         for at, event in enumerate(frame.events, frame.seq_first):
@@ -197,18 +209,19 @@ def handed_out_next(
 def the_event(seq: int, frame: Frame, event: AnyEvent, things: Iterable[Thing]) -> SliceEvent:
     """The event that a slice explains, told like the others."""
     wanted = dict.fromkeys(things)
-    needles = {needle(thing): thing for thing in wanted if thing.is_page}
+    needles = {needle(thing) for thing in wanted if thing.is_page}
     return replace(_told(seq, frame, event, touches(event, wanted, needles)), wrong=True)
 
 
 def _told(seq: int, frame: Frame, event: AnyEvent, found: list[Touch]) -> SliceEvent:
     cause = label(event.cause) if hasattr(event, "cause") else ""
+    did = words(event) if any(touch.what and touch.taker == -1 for touch in found) or not found else ""
     moved = [Moved(str(each.thing), each.giver, each.taker) for each in found if each.taker != -1]
-    return SliceEvent(seq, frame.time_ns, frame.step, type(event).__name__, cause, _words(found), moved)
+    return SliceEvent(seq, frame.time_ns, frame.step, type(event).__name__, cause, _words(found, did), moved)
 
 
-def _words(found: list[Touch]) -> list[str]:
-    """What was done to each thing, pages that moved together told together."""
+def _words(found: list[Touch], did: str) -> list[str]:
+    """What was done to each thing, pages that moved together told together. did: the event in its own words, if they add to it."""
     together: dict[tuple[str, int, int], list[int]] = {}
     for touch in found:
         if touch.taker != -1:
@@ -217,5 +230,7 @@ def _words(found: list[Touch]) -> list[str]:
         f"{pages_words(kind, pages)}: {describe(giver)} → {describe(taker)}"
         for (kind, giver, taker), pages in together.items()
     ]
-    rest = [touch.what for touch in found if touch.what and touch.taker == -1]
-    return list(dict.fromkeys([*moved, *rest]))
+    rest = list(dict.fromkeys(touch.what for touch in found if touch.what and touch.taker == -1))
+    if did and not any(each in did for each in rest):
+        return [*moved, f"{', '.join(rest)}: {did}" if rest else did]
+    return [*moved, *([did] if did else rest)]

@@ -4,7 +4,7 @@ Rule: what cannot be rebuilt is left out and never guessed; a journal that is da
 between.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -40,6 +40,7 @@ from radixledger.replay.verdict import Told
 
 PAGES_FOLLOWED = 3
 THINGS_FOLLOWED = 12
+ALSO_TOLD = 6
 OF_DIGESTS = ("a_recorded_digest_is_the_states", "a_snapshot_holds_the_state")
 """Laws whose breaking names no event: the writer's state left its own events somewhere before."""
 
@@ -51,6 +52,8 @@ class Explained(Struct):
     """
 
     first: Told
+    also: list[Told]
+    """What else the event broke."""
     event: str
     cause: str
     about: list[str]
@@ -71,14 +74,14 @@ class Explained(Struct):
         return self.first.law not in OF_DIGESTS
 
 
-def explain(reader: JournalReader, first: Told, watch: Watch = iter) -> Explained:
-    """Explain the finding `first`; raises what reading raises where its own event cannot be read."""
+def explain(reader: JournalReader, first: Told, also: Sequence[Told] = (), watch: Watch = iter) -> Explained:
+    """Explain the finding `first`, beside which the same event broke what `also` says; raises what reading raises where its own event cannot be read."""
     frame = next(iter(reader.frames(Seq(first.seq))))
     event = frame.events[0]
     before = _before(reader, first.seq)
-    things = list(_things(first, event, before))
+    things = list(_things([first, *also], event, before))
     giver, taker = _given(first, event)
-    story = _story(reader, first, things, _lives(before, things, giver), watch)
+    story = _story(reader, first, things, _former(before, things, giver), watch)
     story.events.append(the_event(first.seq, frame, event, things))
     rids: dict[int, str] = {each.id: each.rid for each in before.requests.values()} if before else {}
     rids |= story.rids
@@ -86,6 +89,7 @@ def explain(reader: JournalReader, first: Told, watch: Watch = iter) -> Explaine
     involved = [*things, *(Thing(REQUEST, number) for number in story.rids)]
     return Explained(
         first=first,
+        also=list(also[:ALSO_TOLD]),
         event=type(event).__name__,
         cause=label(event.cause) if hasattr(event, "cause") else "",
         about=[str(thing) for thing in things],
@@ -112,9 +116,11 @@ def _before(reader: JournalReader, seq: int) -> State | None:
         return None
 
 
-def _things(first: Told, event: AnyEvent, before: State | None) -> Iterator[Thing]:
-    """What the first wrong event is about: the pages that the law names, what the event names, steps that run."""
-    pages = [Thing(first.pool, page) for page in first.pages[:PAGES_FOLLOWED]] if first.pool else []
+def _things(found: Sequence[Told], event: AnyEvent, before: State | None) -> Iterator[Thing]:
+    """What the first wrong event is about: the pages that laws name, what the event names, steps that run."""
+    first = found[0]
+    pages = [Thing(each.pool, page) for each in found if each.pool for page in each.pages[:PAGES_FOLLOWED]]
+    pages = list(dict.fromkeys(pages))[: 2 * PAGES_FOLLOWED]
     named = named_by(event)[:THINGS_FOLLOWED]
     if not pages and not named:
         moved = [
@@ -137,13 +143,12 @@ def _given(first: Told, event: AnyEvent) -> tuple[int, int]:
     return -1, -1
 
 
-def _lives(before: State | None, things: list[Thing], giver: int) -> int:
-    """How many lives of its pages are told: two where somebody has the page by now who is not the giver."""
+def _former(before: State | None, things: list[Thing], giver: int) -> Thing | None:
+    """The giver, where somebody else has the pages by now."""
     if before is None or giver <= PENDING:
-        return 1
-    for held in holders_of(before, things):
-        return 1 if held in (giver, FREE) else 2
-    return 1
+        return None
+    held = next(holders_of(before, things), giver)
+    return None if held in (giver, FREE) else holder(giver)
 
 
 def holders_of(state: State, things: list[Thing]) -> Iterator[int]:
@@ -155,9 +160,11 @@ def holders_of(state: State, things: list[Thing]) -> Iterator[int]:
             yield int(book.account[thing.number])
 
 
-def _story(reader: JournalReader, first: Told, things: list[Thing], lives: int, watch: Watch) -> CausalSlice:
+def _story(
+    reader: JournalReader, first: Told, things: list[Thing], giver: Thing | None, watch: Watch
+) -> CausalSlice:
     try:
-        return causal_slice(reader, first.seq, things, lives=lives, floor=reader.first_seq, watch=watch)
+        return causal_slice(reader, first.seq, things, giver=giver, floor=reader.first_seq, watch=watch)
     except JournalError:
         return CausalSlice([], {}, True, {}, {})
 

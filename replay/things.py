@@ -4,7 +4,7 @@ It needs no state: an event names what it touches. Rule: a look for what is not 
 slice of causes looks at many events to keep a few.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, get_args
 
@@ -94,7 +94,7 @@ def named_by(event: AnyEvent) -> list[Thing]:
     return out
 
 
-def touches(event: AnyEvent, wanted: Mapping[Thing, object], needles: Mapping[bytes, Thing]) -> list[Touch]:
+def touches(event: AnyEvent, wanted: Mapping[Thing, object], needles: Collection[bytes]) -> list[Touch]:
     """What an event does to the things that are `wanted`; `needles` has the pages among them, packed."""
     out: list[Touch] = []
     columns = _COLUMNS.get(type(event))
@@ -106,7 +106,7 @@ def touches(event: AnyEvent, wanted: Mapping[Thing, object], needles: Mapping[by
     for kind, read in _FIELDS[type(event)]:
         number = read(event)
         if number and (thing := Thing(kind, number)) in wanted and all(each.thing != thing for each in out):
-            out.append(Touch(thing, "" if thing in held else str(thing), _begins(event, thing)))
+            out.append(Touch(thing, "" if thing in held else f"{thing}", _begins(event, thing)))
     if isinstance(event, Stepped) and (thing := Thing(STEP, event.step)) in wanted:
         out.append(Touch(thing, str(thing), event.phase == Phase.BEGAN))
     elif isinstance(event, GroupOpened | GroupFlushed) and (thing := Thing(GROUP, 0)) in wanted:

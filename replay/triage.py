@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from radixledger.journal.accounts import Pool
 from radixledger.journal.errors import JournalError, NoJournal
 from radixledger.journal.folder import listing, rank_folder, ranks_in
 from radixledger.journal.reader import JournalReader
@@ -113,8 +114,9 @@ def triage_rank(run: Path, rank: Rank, watched: Watched = _unwatched) -> RankTri
         report.notices += reader.notices
         first = first_violation(reader, report)
         if first is not None:
+            also = [each for each in report.findings if each.seq == first.seq and each != first]
             with watched(run, rank, "explaining") as watch:
-                explained = explain(reader, first, watch)
+                explained = explain(reader, first, also, watch)
     return RankTriage(
         folder=str(run), run=report.run, rank=rank, kind=_kind(report, ending, explained), report=report,
         damage=_damage(report), ending=ending, explained=explained,
@@ -150,6 +152,8 @@ def first_violation(reader: JournalReader, report: RankReport) -> Told | None:
     if not found:
         return None
     first = min(found, key=lambda each: each.seq)
+    alike = [each for each in found if (each.seq, each.law) == (first.seq, first.law)]
+    first = min(alike, key=lambda each: each.pool != Pool.FULL.name)
     if first.lawful_at is None and (report.gaps or reader.breaks):
         return (
             first  # what is missing may have broken a law of the whole state, and no event of the journal did

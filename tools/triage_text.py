@@ -32,7 +32,10 @@ PAGE_RUNS = 12
 
 
 def print_triage(told: list[RankTriage]) -> None:
-    """Everything, rank by rank, the one whose first wrong event has the lowest step before the others."""
+    """Everything, rank by rank, the one whose first wrong event has the lowest step before the others.
+
+    Of clean ranks beside others the verdict is enough.
+    """
     told = sorted(told, key=_order)
     runs = len({each.run for each in told})
     for each in told:
@@ -43,7 +46,8 @@ def print_triage(told: list[RankTriage]) -> None:
     if len(told) > 1:
         _print_ranks(told)
     for each in told:
-        _print_rank(each, f"rank {each.rank}, " if len(told) > 1 else "")
+        if each.kind != "clean" or all(other.kind == "clean" for other in told):
+            _print_rank(each, f"rank {each.rank}, " if len(told) > 1 else "")
 
 
 def _order(told: RankTriage) -> tuple[bool, int, str, int]:
@@ -117,12 +121,24 @@ def _print_explained(explained: Explained, name: str) -> None:
             "law": law_words(first.law),
             "what was found": first.detail,
             **({"pages": f"{first.pool} {ranges(first.pages, PAGE_RUNS)}"} if first.pages else {}),
+            **({"also broken": _also(explained)} if explained.also else {}),
             "about": ", ".join(explained.about) or "nothing that it names",
         },
         title=f"\n{name}first wrong event",
     )
     _print_slice(explained, name)
     _print_scene(explained, name)
+
+
+def _also(explained: Explained) -> str:
+    """What else the event broke: each law once, with what it says first."""
+    told: dict[str, list[str]] = {}
+    for each in explained.also:
+        told.setdefault(each.law, []).append(each.detail)
+    return "; ".join(
+        f"{law_words(law)}: {first}" + (f", and {count_text(len(more))} more" if more else "")
+        for law, (first, *more) in told.items()
+    )
 
 
 def _print_slice(explained: Explained, name: str) -> None:

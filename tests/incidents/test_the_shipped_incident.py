@@ -1,0 +1,48 @@
+"""The broken run of the tutorial is what its script makes, and what the tutorial says of it."""
+
+from pathlib import Path
+
+import pytest
+
+from radixledger.journal.frame import Frame
+from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import Rank
+from radixledger.replay.sentences import verdict
+from radixledger.replay.triage import triage
+
+from .make_incident import PATH, make
+
+
+def told(run: Path, rank: int) -> tuple[list[Frame], list[str]]:
+    """Every frame of a rank, and what a reader should know of its files."""
+    reader = JournalReader(run, Rank(rank))
+    return list(reader.frames()), reader.notices
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_script_makes_the_run_that_is_shipped(
+    rank: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Event by event: compressed bytes may differ from one zlib to another."""
+    made = tmp_path_factory.mktemp("made") / PATH.name
+    make(made)
+    assert told(made, rank) == told(PATH, rank)
+    assert [path.name for path in sorted(made.rglob("*"))] == [path.name for path in sorted(PATH.rglob("*"))]
+
+
+def test_it_is_small() -> None:
+    assert sum(path.stat().st_size for path in PATH.rglob("*") if path.is_file()) < 64 << 10
+
+
+def test_one_rank_is_wrong_and_the_pages_are_read_at_that_moment() -> None:
+    """The free of an aborted request names pages that the tree has, while a running step reads them."""
+    clean, wrong = triage([PATH])
+    assert (clean.kind, clean.report.closed) == ("clean", True)
+    assert (wrong.kind, wrong.damage) == ("wrong", [])
+    explained = wrong.explained
+    assert explained is not None
+    assert (explained.event, explained.cause) == ("Freed", "abort/tail")
+    assert explained.first.law == "a_page_is_given_by_its_owner"
+    (step,) = explained.steps
+    assert any(use.startswith("reads FULL page") for use in step.uses)
+    assert any("Device step 109 was running: it reads FULL page 50" in each for each in verdict(wrong))
