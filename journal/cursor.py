@@ -53,6 +53,7 @@ class Cursor:
         self.breaks: list[int] = []
         """In salvage: numbers that need not follow what was told before them, though none is missing."""
         self._foreign: set[Path] = set()
+        self._told = False
         self._unpaid: Damaged | None = None
         """Damage that was stepped over, while nobody can tell yet how much it cost."""
 
@@ -187,8 +188,9 @@ class Cursor:
         if not frames:
             return
         last = frames[-1]
-        if self._unpaid is not None:
+        if self._unpaid is not None and self._told:
             self.breaks.append(frames[0].seq_first)
+        self._told = True
         self.seq, self._chain, self._unpaid = last.seq_next, chain, None
         self._time_ns, self._step = last.time_ns, last.step
         if frames[0].seq_next <= self._first:

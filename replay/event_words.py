@@ -42,26 +42,26 @@ def words(event: AnyEvent) -> str:
 
 
 def _admitted(event: Admitted) -> str:
-    return f"{event.prompt} tokens, the tree has {event.prefix} of them"
+    return f"{event.prompt:,} tokens, the tree has {event.prefix:,} of them"
 
 
 def _matched(event: Matched) -> str:
     why = Stop(event.stop).name.lower() if event.stop in list(Stop) else str(event.stop)
-    return f"{event.hit} of {event.asked} tokens hit, up to node {event.node}: {why}"
+    return f"{event.hit:,} of {event.asked:,} tokens hit, up to node {event.node}: {why}"
 
 
 def _repointed(event: Repointed) -> str:
-    return f"the tree has its first {event.protected} tokens, up to node {event.node}"
+    return f"the tree has its first {event.protected:,} tokens, up to node {event.node}"
 
 
 def _extended(event: Extended) -> str:
     grown = pages_of(event.grown).tolist() if len(event.grown) % 4 == 0 else []
     many = len(event.requests) // 8
-    return f"{many} request{'s' if many != 1 else ''} grew by {sum(grown)} tokens"
+    return f"{many} request{'s' if many != 1 else ''} grew by {sum(grown):,} tokens"
 
 
 def _finished(event: Finished) -> str:
-    return f"{event.cached} of {event.tokens} tokens cached, up to node {event.node}"
+    return f"{event.cached:,} of {event.tokens:,} tokens cached, up to node {event.node}"
 
 
 def _transferred(event: Transferred) -> str:
@@ -95,10 +95,10 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     Repointed: _repointed,
     Extended: _extended,
     Finished: _finished,
-    Retracted: lambda event: f"after {event.tokens} tokens",
-    Aborted: lambda event: f"after {event.tokens} tokens",
-    Reclaimed: lambda event: f"its SWA below token {event.stop} goes, from {event.start}",
-    Bound: lambda event: f"row written from token {event.start}",
+    Retracted: lambda event: f"after {event.tokens:,} tokens",
+    Aborted: lambda event: f"after {event.tokens:,} tokens",
+    Reclaimed: lambda event: f"its SWA below token {event.stop:,} goes, from {event.start:,}",
+    Bound: lambda event: f"row written from token {event.start:,}",
     Transferred: _transferred,
     Split: _split,
     Tombstoned: lambda event: f"node {event.node} loses its SWA",

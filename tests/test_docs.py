@@ -60,6 +60,7 @@ def test_the_examples_of_a_document_do_what_it_shows(
     document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")  # the run that the tutorial is about
     names: dict[str, object] = {"__name__": "__example__"}
     for example in examples_of(document):
         if example.file:
