@@ -1,0 +1,149 @@
+"""Names for what a rank hands out: requests, pages, state slots, receipts, copies; the same in every run of a command.
+
+A page is called by who was handed it and its place there: `r1.3` is the page behind the first three of request `r1`'s
+row, `a2.0` the first of the second allocation. Whoever holds it later, it keeps that name until it is handed out anew.
+Rule: names follow from events and from the state before each; nobody's numbers enter them.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from radixledger.cache.locks import receipt_of
+from radixledger.cache.state import Receipt, State
+from radixledger.cache.window import pages_for
+from radixledger.journal import events as e
+from radixledger.journal.causes import Operation
+from radixledger.journal.events import AnyEvent
+from radixledger.journal.moves import takings
+from radixledger.journal.units import UNBOUND
+
+T = TypeVar("T")
+Title = Callable[[str], str]
+"""Gives the next name: of a request (`r`), an allocation (`a`), state slots (`s`), a lock (`l`) or a copy (`t`)."""
+
+
+class Unplayable(Exception):
+    """A command names what there is not: a request, page, path, receipt or copy."""
+
+
+class Known(dict[str, T]):
+    """What is known by its name; `hints` are asked where it is not."""
+
+    hints: Mapping[str, T] = MappingProxyType({})
+
+    def __missing__(self, name: str) -> T:
+        if name in self.hints:
+            return self.hints[name]
+        raise Unplayable(f"nothing is called {name!r}")
+
+
+class Shelf:
+    """Things of one kind with their names; a number that is handed out anew has its new name from then on."""
+
+    def __init__(self) -> None:
+        self.numbers: Known[int] = Known()
+        self.names: dict[int, str] = {}
+
+    def put(self, name: str, number: int) -> None:
+        """Call a number by a name."""
+        self.numbers[name], self.names[number] = number, name
+
+    def put_all(self, name: str, first: int, packed: bytes) -> None:
+        """Call packed ids by a name and their places, from `first` on."""
+        for place, number in enumerate(np.frombuffer(packed, "<i4").tolist(), first):
+            self.put(f"{name}.{place}", number)
+
+
+class NameBook:
+    """Who is called what on one rank; numbers are those of its events."""
+
+    def __init__(self) -> None:
+        self.requests, self.copies, self.boundaries = Shelf(), Shelf(), Shelf()
+        self.full, self.swa, self.states, self.host = Shelf(), Shelf(), Shelf(), Shelf()
+        self.receipts: Known[Receipt] = Known()
+        self._given: dict[str, int] = {}
+
+    def hand_out(self, state: State, event: AnyEvent, title: Title) -> None:
+        """Name what `event`, which `state` does not know yet, hands out."""
+        name = _HAND_OUT.get(type(event))
+        if name is not None:
+            name(self, state, event, title)
+
+    def foretold_by(self, other: "NameBook") -> None:
+        """What is not known here is what `other` knows of it, which went the same way and further."""
+        for name in ("requests", "copies", "boundaries", "full", "swa", "states", "host"):
+            getattr(self, name).numbers.hints = getattr(other, name).numbers
+
+    def request(self, number: int) -> str:
+        """The name of a request, or nobody's."""
+        return self.requests.names.get(number, "nobody")
+
+    def one_more(self, name: str, count: int = 1) -> int:
+        """How many things of this name there are already; then there are `count` more."""
+        before = self._given.get(name, 0)
+        self._given[name] = before + count
+        return before
+
+
+def _admitted(book: NameBook, _: State, event: e.Admitted, title: Title) -> None:
+    book.requests.put(title("r"), event.request)
+
+
+def _allocated(book: NameBook, _: State, event: e.Allocated, title: Title) -> None:
+    name = title("a")
+    book.full.put_all(name, 0, event.full)
+    book.swa.put_all(name, (len(event.full) - len(event.swa)) // 4, event.swa)
+
+
+def _extended(book: NameBook, state: State, event: e.Extended, _: Title) -> None:
+    for taker, full, swa in takings(event):
+        name = book.request(taker)
+        first = pages_for(int(state.rows.length[state.row_of(taker)]), state.page_size)
+        book.full.put_all(name, first, full)
+        book.swa.put_all(name, first, swa)
+
+
+def _locked(book: NameBook, _: State, event: e.Locked, title: Title) -> None:
+    name = book.request(event.request)
+    if event.request == UNBOUND and event.cause >> 5 == Operation.LOCK:
+        name = title("l")
+        book.receipts[name] = receipt_of(event)
+    if event.marked:
+        book.boundaries.put(f"{name}.{book.one_more(name + ' marks')}", event.boundary)
+
+
+def _state_taken(book: NameBook, _: State, event: e.StateTaken, title: Title) -> None:
+    name = title("s") if event.request == UNBOUND else book.request(event.request)
+    book.states.put_all(name, book.one_more(name, len(event.slots) // 4), event.slots)
+
+
+def _state_replaced(book: NameBook, _: State, event: e.StateReplaced, __: Title) -> None:
+    name = book.request(event.request)
+    book.states.put_all(name, book.one_more(name), event.fresh)
+
+
+def _backup_begun(book: NameBook, _: State, event: e.BackupBegun, title: Title) -> None:
+    name = title("t")
+    book.copies.put(name, event.transfer)
+    book.host.put_all(name, 0, event.host)
+
+
+def _load_begun(book: NameBook, _: State, event: e.LoadBegun, title: Title) -> None:
+    name = title("t")
+    book.copies.put(name, event.transfer)
+    book.full.put_all(name, 0, event.full)
+
+
+_HAND_OUT: dict[type, Callable[[NameBook, State, Any, Title], None]] = {
+    e.Admitted: _admitted,
+    e.Allocated: _allocated,
+    e.Extended: _extended,
+    e.Locked: _locked,
+    e.StateTaken: _state_taken,
+    e.StateReplaced: _state_replaced,
+    e.BackupBegun: _backup_begun,
+    e.LoadBegun: _load_begun,
+}

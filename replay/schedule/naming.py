@@ -1,0 +1,230 @@
+"""Events told by names instead of numbers, so that those of two runs can be compared; and back again.
+
+Two runs of one schedule hand out other pages and count nodes otherwise when something was left out of one of them; told by
+names, what is the same is equal. Rule: an event is told when its hand-outs are named and the state does not know it yet.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec.structs import fields
+
+from radixledger.cache.match import find_child
+from radixledger.cache.state import Node, State
+from radixledger.journal import events as e
+from radixledger.journal.accounts import Kind, Pool
+from radixledger.journal.events import AnyEvent
+from radixledger.replay.schedule.names import NameBook, Shelf
+
+_NODES = {"node", "parent", "upper", "marked", "above", "host_node", "walked"}
+_ACCOUNTS = {"giver", "taker"}
+_OF_STATES = (e.StateTaken, e.StateCopied, e.StateTracked, e.StateReplaced, e.StateDonated, e.StateFreed)
+_POOLS = {"swa": Pool.SWA, "host": Pool.HOST, "recurrent": Pool.RECURRENT}
+_PAGES = {"full", "unmapped", "swa", "host", "recurrent", "fresh", "old", "row", "source", "target", "slots", "slot", "former", "pages"}  # fmt: skip
+_UNTOLD = {"digest": b"", "seq": 0, "since": 0, "detail": "", "expected": 0, "found": 0, "run": ""}
+"""What is of one run alone."""
+
+
+Path = tuple[str, str]
+"""A namespace, and the letters of a path in it."""
+
+
+class Told(NamedTuple):
+    """An event by its names."""
+
+    kind: type
+    fields: tuple[tuple[str, Any], ...]
+
+
+class Texts(NamedTuple):
+    """How a run's keys, namespaces and request ids are said in letters and names, and how they are made of them."""
+
+    spelled: Callable[[bytes], str]
+    space: Callable[[bytes], str]
+    rid: Callable[[str, str], str]
+    """Of a request id and the name of whom it was given to now."""
+    key: Callable[[str], bytes]
+
+
+class Naming:
+    """Tells the events of one run; `names` are those of its hand-outs, `state` is the one before each event."""
+
+    def __init__(self, state: State, names: NameBook, texts: Texts) -> None:
+        self.state = state
+        self._names = names
+        self._texts = texts
+        self._shelves: dict[Pool, Shelf] = {
+            Pool.FULL: names.full, Pool.SWA: names.swa, Pool.RECURRENT: names.states, Pool.HOST: names.host,
+        }  # fmt: skip
+        self._grown: dict[int, Path] = {}
+        """Nodes that the events told since the last command have made."""
+        self._made: dict[Path, int] = {}
+
+    def tell(self, event: AnyEvent) -> Told:
+        """The event by names."""
+        self._grow(event)
+        return Told(
+            type(event), tuple((field.name, self._told(event, field.name)) for field in fields(event))
+        )
+
+    def untell(self, told: Told) -> AnyEvent:
+        """The event that is told so here. Raises Unplayable for names that mean nothing here."""
+        event: AnyEvent = told.kind(**{name: self._untold(told, name, value) for name, value in told.fields})
+        self._grow(event)
+        return event
+
+    def begin(self) -> None:
+        """The state knows all that was told so far."""
+        self._grown.clear()
+        self._made.clear()
+
+    # -- by field --------------------------------------------------------------------------------------------
+
+    def _told(self, event: AnyEvent, name: str) -> Any:
+        value = getattr(event, name)
+        if name in _UNTOLD:
+            return _UNTOLD[name]
+        if name == "request":
+            return self._names.requests.names.get(value, value)
+        if name in ("requests", "takers"):
+            return tuple(
+                self._names.requests.names.get(each, each) for each in np.frombuffer(value, "<i8").tolist()
+            )
+        if name in _NODES:
+            return self._node(value)
+        if name == "skipped":
+            return tuple(self._node(each) for each in np.frombuffer(value, "<i8").tolist())
+        if name in _ACCOUNTS:
+            return self._account(value)
+        if name in _PAGES:
+            shelf = self._shelf(event, name)
+            return tuple(shelf.names.get(each, each) for each in np.frombuffer(value, "<i4").tolist())
+        if name in ("boundary", "transfer"):
+            return (self._names.boundaries if name == "boundary" else self._names.copies).names.get(
+                value, value
+            )
+        if name == "rid":
+            named = self._names.requests.names.get(getattr(event, "request", 0), "")
+            return self._texts.rid(value, named) if isinstance(event, e.Admitted) else ""
+        text = {"key": self._texts.spelled, "namespace": self._texts.space}.get(name)
+        return text(value) if text is not None else value
+
+    def _untold(self, told: Told, name: str, value: Any) -> Any:
+        if name == "request":
+            return _number(self._names.requests, value)
+        if name in ("requests", "takers"):
+            return _packed([_number(self._names.requests, each) for each in value], "<i8")
+        if name in _NODES:
+            return self._number_of_node(value)
+        if name == "skipped":
+            return _packed([self._number_of_node(each) for each in value], "<i8")
+        if name in _ACCOUNTS:
+            return self._number_of_account(value)
+        if name in _PAGES:
+            shelf = self._shelf(told, name)
+            return _packed([_number(shelf, each) for each in value], "<i4")
+        if name in ("boundary", "transfer"):
+            return _number(self._names.boundaries if name == "boundary" else self._names.copies, value)
+        if name == "key":
+            return self._texts.key(value)
+        return value.encode() if name == "namespace" else value
+
+    def _shelf(self, event: AnyEvent | Told, name: str) -> Shelf:
+        kind = event.kind if isinstance(event, Told) else type(event)
+        if kind in _OF_STATES:
+            return self._shelves[Pool.RECURRENT]
+        if name == "pages":
+            pool = (
+                dict(event.fields)["pool"] if isinstance(event, Told) else getattr(event, "pool", Pool.FULL)
+            )
+            return self._shelves.get(pool, self._shelves[Pool.FULL])
+        return self._shelves[_POOLS.get(name, Pool.FULL)]
+
+    # -- nodes and accounts ----------------------------------------------------------------------------------
+
+    def _grow(self, event: AnyEvent) -> None:
+        """Remember the path of a node that this event makes."""
+        if isinstance(event, e.Transferred):
+            parent = self._node(event.parent)
+            base = parent if isinstance(parent, tuple) else (self._texts.space(event.namespace), "")
+            self._put(
+                event.node,
+                (
+                    base[0] if base[1] else self._texts.space(event.namespace),
+                    base[1] + self._texts.spelled(event.key),
+                ),
+            )
+        elif isinstance(event, e.Split):
+            whole, parent = self._node(event.node), self._node(event.parent)
+            if isinstance(whole, tuple):
+                above = len(parent[1]) if isinstance(parent, tuple) else 0
+                pages = len(event.full or event.host) // 4
+                self._put(event.upper, (whole[0], whole[1][: above + pages]))
+
+    def _put(self, node: int, path: Path) -> None:
+        self._grown[node] = path
+        self._made[path] = node
+
+    def _node(self, node: int) -> Any:
+        """A node by namespace and path, its number where there is none; the root is 0."""
+        found = self.state.nodes.get(node)
+        if node in self._grown or found is None:
+            return self._grown.get(node, node)
+        if found.parent is None:
+            return 0
+        return self._texts.space(found.namespace), self._texts.spelled(path_of(found))
+
+    def _number_of_node(self, told: Any) -> int:
+        if not isinstance(told, tuple):
+            return int(told)
+        if told in self._made:
+            return self._made[told]
+        found = node_at(self.state, self._texts.key(told[1]), told[0].encode())
+        return found if found is not None else self.state.next_node + len(self._made)
+
+    def _account(self, code: int) -> Any:
+        kind, holder = code & 7, code >> 3
+        if kind == Kind.REQUEST and holder:
+            return kind, self._names.requests.names.get(holder, holder)
+        if kind == Kind.TREE:
+            return kind, self._node(holder)
+        return (kind, self._names.copies.names.get(holder, holder)) if kind == Kind.IN_FLIGHT else code
+
+    def _number_of_account(self, told: Any) -> int:
+        if not isinstance(told, tuple):
+            return int(told)
+        kind, holder = told
+        if kind == Kind.TREE:
+            number = self._number_of_node(holder)
+        else:
+            number = _number(self._names.requests if kind == Kind.REQUEST else self._names.copies, holder)
+        return number << 3 | int(kind)
+
+
+def _number(shelf: Shelf, told: Any) -> int:
+    return shelf.numbers[told] if isinstance(told, str) else int(told)
+
+
+def _packed(numbers: Iterable[int], code: str) -> bytes:
+    return np.array([*numbers], code).tobytes()
+
+
+def path_of(node: Node) -> bytes:
+    """The key of the path to a node."""
+    parts: list[bytes] = []
+    each: Node = node
+    while each.parent is not None:
+        parts.append(each.key)
+        each = each.parent
+    parts.reverse()
+    return b"".join(parts)
+
+
+def node_at(state: State, key: bytes, namespace: bytes) -> int | None:
+    """The node that ends the path of `key`."""
+    node: Node | None = state.root
+    stop = len(key) // state.stride
+    while node is not None and node.end < stop:
+        node = find_child(state, node, key, node.end * state.stride, namespace)
+    return node.id if node is not None and node.end == stop and path_of(node) == key else None
