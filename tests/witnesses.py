@@ -155,8 +155,8 @@ class WatchedRank(FaceRank):
         """Let a request sit in the row that its server chose."""
         return self._run(seat(self.state, rid, row, prompt, node, namespace, receipt))
 
-    def _run(self, decision: Decision[T]) -> T:
-        return super()._run(self._watched(decision))
+    def _decided(self, decision: Decision[T]) -> T:
+        return super()._decided(self._watched(decision))
 
     def _watched(self, decision: Decision[T]) -> Decision[T]:
         while True:
