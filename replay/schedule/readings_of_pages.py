@@ -41,7 +41,7 @@ def free(reader: Reads, events: Events) -> Reading:
     first: Any = events[0]
     giver = "" if pages else _giver(reader, first.giver)
     if isinstance(first, e.Violated) and first.found & 7 == Kind.REQUEST:
-        giver = _giver(reader, first.expected) or f"#{first.expected}"
+        giver = _giver(reader, first.expected) or f"@{first.expected}"
     yield
     if any(isinstance(event, e.Bound) for event in events):
         return c.GiveUp(pages, giver)
@@ -63,7 +63,7 @@ def _freed(reader: Reads, event: Any) -> list[int]:
 def _giver(reader: Reads, account: int) -> str:
     if account & 7 != Kind.REQUEST or account >> 3 == UNBOUND:
         return ""
-    return reader.names.requests.names.get(account >> 3, f"#{account}")
+    return reader.names.requests.names.get(account >> 3, f"@{account}")
 
 
 def remap(reader: Reads, events: Events) -> Reading:

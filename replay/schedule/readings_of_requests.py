@@ -54,7 +54,7 @@ def keep(reader: Reads, events: Events) -> Reading:
 
 
 def finish(reader: Reads, events: Events) -> Reading:
-    """All pages that were not freed as the tail were brought; those of a vetoed leaf nobody knows."""
+    """All pages that were not freed as the tail were brought; what the tree did not take is told at the end."""
     state, number = reader.state, request_of(events)
     name, row = reader.names.request(number), state.row_of(number)
     held = pages_for(int(state.rows.length[row]), state.page_size)
@@ -66,10 +66,13 @@ def finish(reader: Reads, events: Events) -> Reading:
     if count == kept and state.states_each and not brought:
         count = 0
     yield
-    if not state.traits.tree or not max(kept, 0 if rejected else 1) <= count <= units // state.page_size:
-        return c.Finish(name)
     told = one(events, e.Finished)
     path = reader.path(told.node if told is not None else last_node(events))
+    if told is not None and told.key:
+        known = path[: told.cached // state.page_size] + reader.letters.spelled(told.key)
+        return c.Finish(name, reader.cached(name, known))
+    if not state.traits.tree or not max(kept, 0 if rejected else 1) <= count <= units // state.page_size:
+        return c.Finish(name)
     return c.Finish(name, reader.padded(reader.cached(name, path[:count]), count))
 
 

@@ -51,7 +51,7 @@ def insert(reader: Reads, events: Events) -> Reading:
     key = reader.padded(path, len(path) + vetoed)
     mine = pages_of(brought).tolist()
     prev = len(key) - len(mine)
-    pages = ["#0"] * prev + [reader.page(page) for page in mine]
+    pages = ["@0"] * prev + [reader.page(page) for page in mine]
     stale = [place for place, page in enumerate(mine, prev) if page not in mapped]
     released = (
         max([_released(reader, events), *[place + 1 for place in stale]]) if reader.state.windowed else 0

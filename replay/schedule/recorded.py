@@ -215,11 +215,11 @@ class Reader:
 
     def page(self, number: int) -> str:
         """The name of a FULL page; its number where nobody was handed it."""
-        return self.names.full.names.get(number, f"#{number}")
+        return self.names.full.names.get(number, f"@{number}")
 
     def slot(self, number: int) -> str:
         """The name of a state slot."""
-        return self.names.states.names.get(number, f"#{number}")
+        return self.names.states.names.get(number, f"@{number}")
 
 
 def commands_of(frames: Iterable[Frame]) -> list[Recorded]:

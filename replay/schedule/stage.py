@@ -10,10 +10,8 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
 
 from radixledger.cache import decide_faces
-from radixledger.cache.config import key_stride
 from radixledger.cache.decide_faces import Written
 from radixledger.cache.evolve import evolve
 from radixledger.cache.face_rank import FaceRank
@@ -22,7 +20,6 @@ from radixledger.cache.state import Receipt
 from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation
 from radixledger.journal.events import AnyEvent, Opened
-from radixledger.journal.redact import PLAIN
 from radixledger.journal.units import (
     FIRST,
     ROOT,
@@ -30,14 +27,13 @@ from radixledger.journal.units import (
     UNBOUND,
     NodeId,
     Pages,
-    Rank,
     RequestId,
     Seq,
     TransferId,
 )
 from radixledger.replay.schedule import commands as c
-from radixledger.replay.schedule.commands import AnyCommand, Command
-from radixledger.replay.schedule.letters import Alphabet, respelled
+from radixledger.replay.schedule.commands import Command
+from radixledger.replay.schedule.letters import Alphabet
 from radixledger.replay.schedule.names import NameBook, Unplayable
 from radixledger.replay.schedule.naming import Naming, Texts, Told, node_at
 
@@ -117,8 +113,8 @@ class Stage:
         return RequestId(self.names.requests.numbers[name])
 
     def giver(self, name: str) -> int | None:
-        """The account of a request that is told as giver; `#3` is the account of that code, nobody's."""
-        if name[:1] == "#":
+        """The account of a request that is told as giver; `@3` is the account of that code, nobody's."""
+        if name[:1] == "@":
             return int(name[1:])
         return request_account(self.number(name)) if name else None
 
@@ -127,9 +123,9 @@ class Stage:
         return TransferId(self.names.copies.numbers[name])
 
     def packed(self, names: Sequence[str]) -> Pages:
-        """FULL pages by their names; `#17` is page 17."""
+        """FULL pages by their names; `@17` is page 17."""
         return _packed(
-            [int(name[1:]) if name[:1] == "#" else self.names.full.numbers[name] for name in names]
+            [int(name[1:]) if name[:1] == "@" else self.names.full.numbers[name] for name in names]
         )
 
     def node(self, path: str, space: str = "") -> NodeId:
@@ -244,30 +240,3 @@ _PERFORM: dict[type, Callable[[Stage, Any], object]] = {
     c.LoadBack: lambda on, it: on.rank.load_back(on.node(it.node, it.space)),
     c.EndLoad: lambda on, it: on.rank.end_load(on.copy(it.copy), it.landed),
 }
-
-
-def stage_for(opened: Opened, commands: Iterable[Command | None], *, strict: bool = True) -> Stage:
-    """A stage for these commands, of a rank that was opened so: keys are plain and of its own making."""
-    plain = replace(
-        opened, run="", rank=Rank(0), ranks=1, epoch=0, redaction=PLAIN, key_id="", stride=key_stride(opened.config)
-    )  # fmt: skip
-    return Stage(plain, Alphabet(opened.config, keys_of(commands)), strict=strict)
-
-
-def keys_of(commands: Iterable[Command | None]) -> list[str]:
-    """The keys and paths that commands name."""
-    texts = (getattr(command, name, None) for command in commands for name in ("key", "node"))
-    return [text for text in texts if isinstance(text, str)]
-
-
-def respelled_commands(commands: Sequence[AnyCommand]) -> list[AnyCommand]:
-    """The same commands in the first letters there are."""
-    letters = str.maketrans(respelled(keys_of(commands)))
-    return [_respelled(command, letters) for command in commands]
-
-
-def _respelled(command: AnyCommand, letters: dict[int, str]) -> AnyCommand:
-    texts = {name: getattr(command, name, None) for name in ("key", "node")}
-    return replace(
-        command, **{name: text.translate(letters) for name, text in texts.items() if isinstance(text, str)}
-    )

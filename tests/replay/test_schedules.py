@@ -16,7 +16,7 @@ from radixledger.replay.schedule import commands as c
 from radixledger.replay.schedule.letters import Alphabet, letter
 from radixledger.replay.schedule.names import Unplayable
 from radixledger.replay.schedule.recorded import Recorded, commands_of
-from radixledger.replay.schedule.stage import respelled_commands, stage_for
+from radixledger.replay.schedule.setting import respelled_commands, stage_for
 
 from .. import witnesses
 from ..cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, STATE_SHAPES, Driven, FrameList
