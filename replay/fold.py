@@ -100,16 +100,21 @@ class Moment(NamedTuple):
     event: AnyEvent
 
 
-def moments(frames: Iterable[Frame], state: State | None = None) -> Iterator[Moment]:
+def moments(
+    frames: Iterable[Frame], state: State | None = None, opened: Opened | None = None
+) -> Iterator[Moment]:
     """Every event behind `state` (None: behind the first one) with the state before it, which is changed as they are asked for.
 
-    Findings of the state are cut to the first `FINDINGS_KEPT`. Raises Unfoldable, also where there is nothing to fold.
+    opened: what the journal was opened with, for one whose first events are lost. Findings of the state are cut to the
+    first `FINDINGS_KEPT`. Raises Unfoldable, also where there is nothing to fold.
     """
     for frame in frames:
         events = frame.events
-        if state is None:
+        if state is None and opened is not None and type(events[0]) is Gap:
+            state = opened_state(opened)
+        elif state is None:
             state, events = opened_state(events[0], frame.seq_first), events[1:]
-        else:
+        if events is frame.events:
             enter(state, frame)
         for event in events:
             if type(event) is Opened:

@@ -20,9 +20,9 @@ from radixledger.journal.events import (
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import UNBOUND, TokenCount
 from radixledger.replay.attribution import Asked, Looked, judged
-from radixledger.replay.memory import Memory, needs_of
+from radixledger.replay.memory import Memory
 from radixledger.replay.misses import NOT_TOLD, Miss
-from radixledger.replay.stays import Piece
+from radixledger.replay.stays import Needs, Piece
 
 MATCHES_KEPT = 1 << 16
 """Matches that wait for their request to be admitted; the oldest are forgotten."""
@@ -147,3 +147,8 @@ class Judge:
         if held is not None:
             page_size, tree = state.page_size, state.traits.tree
             self._judged.append(judged(held, self.rank, ended, page_size, needs_of(state), tree=tree))
+
+
+def needs_of(state: State) -> Needs:
+    """What a match of this rank needs to end somewhere."""
+    return Needs(state.tail_pages if state.windowed else 0, state.recurrent.capacity > 0)

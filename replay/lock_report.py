@@ -90,7 +90,7 @@ def locks_at(reader: JournalReader, seq: int, watch: Watch = iter) -> LockReport
     check_known(reader, seq)
     begin = beginning_of(reader)
     locks, state, frame, last = Locks(begin.state), begin.state, None, None
-    for last in moments(watch(reader.frames(begin.next_seq)), state):
+    for last in moments(watch(reader.frames(begin.next_seq)), state, reader.opened):
         state = last.state
         if last.seq > seq:
             break

@@ -29,7 +29,7 @@ from radixledger.journal.events import (
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import ROOT
 from radixledger.replay.room import Room
-from radixledger.replay.stays import Loss, Mark, Needs, Piece, Stay
+from radixledger.replay.stays import Loss, Mark, Piece, Stay
 
 PAGES_REMEMBERED = 1_000_000
 """Pages that left the tree and are remembered; about 150 bytes each."""
@@ -88,6 +88,11 @@ class Memory:
             self._frame, self._seq = frame, seq
             look(state, event)
         self._room.look(state, seq, event)
+
+    @property
+    def gone_pages(self) -> int:
+        """How many pages that left the tree are remembered now."""
+        return len(self._gone)
 
     def pieces(self, state: State, node: Node, first: int, stop: int) -> list[Piece]:
         """The past of pages [first, stop) of the path to `node`."""
@@ -243,11 +248,6 @@ class Memory:
             self._bury(state, number, loss)
         self.stays.clear()
         self._chains.clear()
-
-
-def needs_of(state: State) -> Needs:
-    """What a match of this rank needs to end somewhere."""
-    return Needs(state.tail_pages if state.windowed else 0, state.recurrent.capacity > 0)
 
 
 def _chains(chain: int, key: bytes, stride: int) -> Iterator[int]:

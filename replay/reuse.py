@@ -120,7 +120,7 @@ class Reading:
     def __init__(self, reader: JournalReader, *, pages: int = PAGES_REMEMBERED, watch: Watch = iter) -> None:
         begin = beginning_of(reader)
         opened = reader.opened
-        self._watch, self._reader, self._begin = watch, reader, begin
+        self._watch, self._reader, self._begin, self._opened = watch, reader, begin, opened
         self.memory = Memory(begin.state, pages=pages)
         self.judge = Judge(self.memory, reader.rank)
         self.account = Reuse(opened.run, reader.rank, opened.route, begins_at=self.memory.begins_at)
@@ -130,7 +130,7 @@ class Reading:
         memory, judge, account = self.memory, self.judge, self.account
         state = self._begin.state
         frames = self._watch(self._reader.frames(self._begin.next_seq))
-        for moment in moments(frames, state):
+        for moment in moments(frames, state, self._opened):
             state, frame, seq, event = moment
             memory.see(state, frame, seq, event)
             if type(event) is Gap:

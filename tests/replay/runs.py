@@ -114,3 +114,12 @@ def with_inserted(frames: Sequence[Frame], seq: int, event: AnyEvent) -> tuple[l
     begun = frames[place]
     later = [frame._replace(seq_first=Seq(frame.seq_first + 1)) for frame in frames[place:]]
     return [*frames[:place], begun._replace(events=[event]), *later], begun.seq_first
+
+
+def damage(run: Path) -> None:
+    """One byte in the middle of the sealed segment in the middle is another one."""
+    sealed = sorted((run / "rank-0000").glob("*.sealed"))
+    segment = sealed[len(sealed) // 2]
+    packed = bytearray(segment.read_bytes())
+    packed[len(packed) // 2] ^= 0xFF
+    segment.write_bytes(packed)

@@ -19,6 +19,8 @@ from radixledger.journal.events import (
     Tombstoned,
 )
 from radixledger.journal.units import NodeId, Seq
+from radixledger.replay.fold import moments
+from radixledger.replay.memory import Memory
 from radixledger.replay.misses import KINDS
 
 from ..cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
@@ -202,6 +204,19 @@ def test_memory_is_bounded_and_says_what_it_forgot() -> None:
     server.serve("again", "abcd")
     assert kinds(server.misses(pages=8)["again"]) == {"lost": 4}
     assert kinds(server.misses(pages=4)["again"]) == {"never_cached": 4}
+
+
+def test_memory_holds_the_tree_that_stands_and_what_it_was_told_to_remember() -> None:
+    """Whatever the journal does, nothing else grows: stays are those of live nodes, gone pages are counted and cut."""
+    frames, memory, state = Driven(5, SHAPES[1]).run(600).journal.frames, Memory(pages=20), None
+    for moment in moments(frames):
+        memory.see(*moment)
+        state = moment.state
+        assert len(memory.stays) <= len(state.nodes)
+        assert memory.gone_pages <= 20
+    assert state is not None
+    assert set(memory.stays) == set(state.nodes) - {0}
+    assert memory.forgotten > 100
 
 
 @pytest.mark.parametrize("route", ["chunk", "swa_chunk"])

@@ -25,7 +25,7 @@ from radixledger.replay.verdict import RankReport
 from radixledger.replay.verify import verify_rank
 
 from ..cache.driven import Driven, opened
-from .runs import RANK, Clock, audited, framed, written
+from .runs import RANK, Clock, audited, damage, framed, written
 
 
 @pytest.mark.parametrize("policy", [Policy.OPERATION, Policy.STEP, Policy.SYNC])
@@ -179,10 +179,7 @@ def test_a_broken_law_alone_names_its_frame(tmp_path: Path) -> None:
 def test_damage_ends_the_reading_and_keeps_what_was_seen(tmp_path: Path) -> None:
     """B104: what lies before the damage is judged, what lies behind it is not guessed."""
     written(tmp_path / "run", 100)
-    segment = next((tmp_path / "run" / "rank-0000").glob("*.sealed"))
-    packed = bytearray(segment.read_bytes())
-    packed[len(packed) // 2] ^= 0xFF
-    segment.write_bytes(packed)
+    damage(tmp_path / "run")
     report = verify_rank(tmp_path / "run", RANK)
     assert report.unreadable
     assert not report.clean

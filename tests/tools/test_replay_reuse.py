@@ -11,7 +11,7 @@ from radixledger.replay.misses import KINDS
 from radixledger.replay.reuse import Reading
 from radixledger.tools.cli import run as radixledger
 
-from ..replay.runs import RANK, written
+from ..replay.runs import RANK, damage, written
 
 Capture = pytest.CaptureFixture[str]
 
@@ -44,7 +44,7 @@ def test_the_account_adds_up_and_names_causes_and_events(run: Path, capfd: Captu
     assert worst["tokens"] == max(each["tokens"] for each in account["worst"])
     out, _ = told(capfd, "lost-reuse", run)
     assert f"{account['by_cause'][0]['cause']}" in out
-    assert f"why that one missed: radixledger replay why-miss {run} {worst['rid']}" in out
+    assert f"why the first one missed: radixledger replay why-miss {run} {worst['rid']}" in out
 
 
 def test_every_miss_is_a_line_or_an_object(run: Path, capfd: Capture) -> None:
@@ -104,3 +104,15 @@ def test_a_request_that_is_not_there_is_a_usage_error_with_a_hint(run: Path, cap
 
 def test_a_run_that_cannot_be_read_leaves_with_3(tmp_path: Path, capfd: Capture) -> None:
     assert "Traceback" not in told(capfd, "lost-reuse", tmp_path / "nowhere", code=3)[1]
+
+
+def test_missing_events_are_said_and_leave_with_1(tmp_path: Path, capfd: Capture) -> None:
+    """J11: what they took is not named, and nobody is blamed for it."""
+    written(tmp_path / "run", 400, rotate_bytes=4096)
+    damage(tmp_path / "run")
+    assert "Traceback" not in told(capfd, "lost-reuse", tmp_path / "run", code=3)[1]
+    out, err = told(capfd, "lost-reuse", tmp_path / "run", "--salvage", "--json", code=1)
+    (account,) = json.loads(out)
+    assert account["missing"] > 0
+    assert sum(account["kinds"].values()) == account["prompt_tokens"]
+    assert "events are missing: what they took is not named" in err

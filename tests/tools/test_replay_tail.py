@@ -16,7 +16,7 @@ from radixledger.tools import event_lines
 from radixledger.tools.cli import run as radixledger
 
 from ..cache.driven import Driven, opened
-from ..replay.runs import RANK, Clock, written
+from ..replay.runs import RANK, Clock, damage, written
 
 Capture = pytest.CaptureFixture[str]
 
@@ -148,3 +148,12 @@ def test_several_ranks_need_a_choice_and_a_url_needs_once(tmp_path: Path, capfd:
     assert "--once" in told(capfd, url, "--rank", 1, code=2)[1]
     out, _ = told(capfd, url, "--rank", 1, "--once", "--laws", "--last", 1)
     assert "Closed" in out
+
+
+def test_damage_ends_it_and_salvage_rings_for_it(tmp_path: Path, capfd: Capture) -> None:
+    """J11, B104."""
+    written(tmp_path / "run", 400, rotate_bytes=4096)
+    damage(tmp_path / "run")
+    assert "Traceback" not in told(capfd, tmp_path / "run", "--laws", "--once", code=3)[1]
+    out, _ = told(capfd, tmp_path / "run", "--alarms", "--once", "--salvage", "--json", code=1)
+    assert {json.loads(line)["law"] for line in out.splitlines()} == {"no_event_is_missing"}

@@ -17,9 +17,11 @@ from radixledger.replay.memory import PAGES_REMEMBERED
 from radixledger.replay.misses import KINDS, Miss
 from radixledger.replay.reuse import Reading, Reuse, Worst
 from radixledger.tools.console import (
+    FINDINGS,
     count_of,
     count_text,
     examples,
+    exit_with,
     json_flag,
     print_json,
     print_table,
@@ -63,7 +65,8 @@ def command(
     """For each miss, name the event that destroyed the prefix or the window that it needed.
 
     Every admitted request is judged by its own prompt: a token was lost if the same prompt would have hit it before some
-    event, and never again until it was admitted. Totals by cause, and the events that cost most.
+    event, and never again until it was admitted. Totals by cause, and the events that cost most. Exit code 1 where events
+    are missing, so that not all of it is known.
     """
     accounts = []
     for number in [Rank(rank)] if rank is not None else ranks_in(run):
@@ -78,15 +81,15 @@ def command(
             remark(f"rank {number}: {notice}")
         for text in _reservations(reading.account):
             remark(f"rank {number}: {text}")
-    if each:
-        return
-    if as_json:
+    if as_json and not each:
         print_json([_as_json(account, worst) for account in accounts])
-        return
-    for place, account in enumerate(accounts):
-        if place:
-            click.echo()
-        _print_account(run, account, worst)
+    elif not each:
+        for place, account in enumerate(accounts):
+            if place:
+                click.echo()
+            _print_account(run, account, worst)
+    if any(account.missing for account in accounts):
+        exit_with(FINDINGS)
 
 
 def _as_json(account: Reuse, worst: int) -> dict[str, object]:
@@ -141,7 +144,7 @@ def _print_account(run: Path, account: Reuse, worst: int) -> None:
         )
         first = account.worst_events(1)[0]
         where = f"{shlex.quote(as_given(run))} {shlex.quote(first.rid)}"
-        click.echo(f"\nwhy that one missed: radixledger replay why-miss {where}")
+        click.echo(f"\nwhy the first one missed: radixledger replay why-miss {where}")
 
 
 def _worst_row(each: Worst) -> tuple[object, ...]:

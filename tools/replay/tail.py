@@ -25,7 +25,7 @@ from radixledger.tools.event_lines import (
     until_closed,
 )
 from radixledger.tools.event_text import ranges, time_text
-from radixledger.tools.replay.arguments import rank_option, the_rank
+from radixledger.tools.replay.arguments import rank_option, salvage_flag, the_rank
 from radixledger.tools.run_argument import run_of_one_rank_argument
 
 PAGES_TOLD = 12
@@ -56,10 +56,11 @@ MANY = 100_000
     help="Print so many events that are there already.",
 )
 @click.option("--once", is_flag=True, help="End where the journal ends now, and wait for nothing.")
+@salvage_flag
 @click.option("--json", "as_lines", is_flag=True, help="One JSON object a line, for programs.")
 def command(
     run: Path, rank: int | None, laws: bool, until_violation: bool, alarms: bool, from_seq: int | None, last: int,
-    once: bool, as_lines: bool,
+    once: bool, salvage: bool, as_lines: bool,
 ) -> None:  # fmt: skip
     """Follow a journal while it is written, one line per event, and raise an alarm where a law is broken.
 
@@ -68,7 +69,7 @@ def command(
     """
     if not once:
         refuse_to_follow_a_copy(run, "replay tail without --once")
-    reader = JournalReader(run, the_rank(run, rank))
+    reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
     first = from_seq if from_seq is not None else max(reader.first_seq, reader.last_seq + 1 - last)
     watch = Alarms(reader, _beginning(reader, first)) if laws or until_violation or alarms else None
     start = watch.next_seq if watch is not None else Seq(first)
