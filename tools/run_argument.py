@@ -103,6 +103,11 @@ def only_rank(ranks: Sequence[Rank], run: str) -> Rank:
     return ranks[0]
 
 
+def one_rank(run: Path | str, rank: int | None) -> Choose:
+    """For `located`: the rank that was asked for, or the only one."""
+    return _chooser(run, {"rank": rank}, one_rank=True)
+
+
 def _chooser(run: Path | str, arguments: dict[str, Any], *, one_rank: bool) -> Choose:
     """What `--rank` says, under the name that the command has for it."""
     rank, asked = arguments.get("rank"), [Rank(rank) for rank in arguments.get("ranks", ())]

@@ -39,6 +39,11 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Find the first command behind which a law is broken, a predicate is true, or a query has rows.",
     ),
+    "diff": Subcommand(
+        "radixledger.tools.replay.diff",
+        "command",
+        "Show where two journals part, or, with @SEQ or @TIME, what is different between two states.",
+    ),
     "lost-reuse": Subcommand(
         "radixledger.tools.replay.lost_reuse",
         "command",
