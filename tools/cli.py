@@ -75,7 +75,7 @@ COMMANDS: dict[str, Subcommand] = {
     "whatif": Subcommand(
         "radixledger.tools.whatif",
         "command",
-        "Send a run's requests through other configurations: sizes, policies, routes, side by side.",
+        "Send the recorded requests of RUN through other configurations, beside what happened.",
     ),
     "load": Subcommand(
         "radixledger.tools.load",
