@@ -5,6 +5,7 @@ returned tokens.
 """
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from radixledger.journal.causes import label
 from radixledger.journal.events import Admitted, Matched
@@ -146,20 +147,43 @@ def _never(piece: Piece, held: Asked, start: int, stop: int) -> Stretch:
     if before and held.known < held.wanted:
         return Stretch(start, stop, "untold")  # whether a window stood behind it, nobody knows
     if before:
-        return Stretch(start, stop, "not_usable", before[-1].rid, before[-1].born)
+        return _because(
+            before[-1].given_back, Stretch(start, stop, "not_usable", before[-1].rid, before[-1].born)
+        )
     others = [stay for stay in piece.stays if stay.request != held.admitted.request]
     if others:
         return Stretch(start, stop, "concurrent", others[0].rid, others[0].born)
-    return Stretch(start, stop, "never_cached")
+    return _because(_vetoed_before(piece, held), Stretch(start, stop, "never_cached"))
+
+
+def _vetoed_before(piece: Piece, held: Asked) -> Loss | None:
+    """Where pages of another request that came behind the same prefix were not kept."""
+    ends = [
+        stay
+        for each in held.pieces
+        if each.stop == piece.start
+        for stay in each.stays
+        if stay.stop == each.stop
+    ]
+    return next((stay.vetoed for stay in ends if stay.vetoed and stay.vetoed.seq <= held.at), None)
+
+
+def _because(loss: Loss | None, stretch: Stretch) -> Stretch:
+    if loss is None:
+        return stretch
+    return replace(stretch, seq=loss.seq, event=loss.event, cause=label(loss.cause))
 
 
 def _add(out: list[Stretch], more: Stretch) -> None:
-    last = out[-1] if out else None
-    if (
-        last is not None
-        and last.stop == more.start
-        and (last.kind, last.cached_by, last.cached_seq) == (more.kind, more.cached_by, more.cached_seq)
-    ):
-        out[-1] = Stretch(last.start, more.stop, more.kind, more.cached_by, more.cached_seq)
+    """A stretch behind the others; two that say the same, one behind the other, become one.
+
+    What was never cached says nothing of its own, and belongs to the stretch before it.
+    """
+    if not out or out[-1].stop != more.start:
+        out.append(more)
+        return
+    last, there = (replace(each, start=0, stop=0) for each in (out[-1], more))
+    if last == there or (last.kind == "never_cached" and there == Stretch(0, 0, "never_cached")):
+        out[-1] = replace(out[-1], stop=more.stop)
     else:
         out.append(more)

@@ -6,7 +6,7 @@ pages change who is evicted later, so only running it again shows. What a route 
 
 from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.journal.events import Opened
-from radixledger.replay.misses import Lost, Miss
+from radixledger.replay.misses import Lost, Miss, Stretch
 
 WHY = {
     "hit": "from the cache",
@@ -87,6 +87,14 @@ def _room(pool: str, evicted: int, capacity: int, setting: str) -> str:
         f"About {_count(evicted, f'more {pool} page')} (there are {capacity:,}) would have kept it: so many were evicted "
         f"from there to this request. An estimate; radixledger whatif RUN --set {setting}={capacity + evicted} tries it."
     )
+
+
+def because_text(stretch: Stretch) -> str:
+    """Why pages were not kept in the first place."""
+    where = f"event {stretch.seq} ({stretch.cause})"
+    if stretch.kind == "not_usable":
+        return f"their request had given the window back below its own by {where}: only the end of what it left has one"
+    return f"perhaps: pages behind the same prefix were computed before and not kept, {where}; their text was never told"
 
 
 def _count(number: int, noun: str) -> str:

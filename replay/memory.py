@@ -6,7 +6,7 @@ removed and brought back. Rules: memory is bounded, by the tree that stands and 
 oldest are forgotten first and counted; nothing here changes a state.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from radixledger.cache.state import Node, State
@@ -29,7 +29,8 @@ from radixledger.journal.events import (
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import ROOT
 from radixledger.replay.room import Room
-from radixledger.replay.stays import Loss, Mark, Piece, Stay
+from radixledger.replay.stays import Loss, Mark, Piece, Stay, extend
+from radixledger.replay.withheld import Withheld
 
 PAGES_REMEMBERED = 1_000_000
 """Pages that left the tree and are remembered; about 150 bytes each."""
@@ -64,6 +65,7 @@ class Memory:
         self._frame: Frame
         self._seq = self.begins_at
         self._room = Room()
+        self._withheld = Withheld(self.stays)
         self._look: dict[type, Callable[[State, Any], None]] = {
             Transferred: self._transferred,
             Split: self._split,
@@ -88,6 +90,7 @@ class Memory:
             self._frame, self._seq = frame, seq
             look(state, event)
         self._room.look(state, seq, event)
+        self._withheld.look(frame, seq, event)
 
     @property
     def gone_pages(self) -> int:
@@ -104,7 +107,7 @@ class Memory:
             walk = walk.parent
         out: list[Piece] = []
         for each in reversed(path):
-            _extend(out, self._pieces_of(state, each, first, stop))
+            extend(out, self._pieces_of(state, each, first, stop))
         return out
 
     def _pieces_of(self, state: State, node: Node, first: int, stop: int) -> Iterator[Piece]:
@@ -154,6 +157,8 @@ class Memory:
         who = state.requests.get(event.request)
         node = Node(event.node, parent, event.key, event.full, event.swa, event.namespace)
         self._settle(state, node, event.request, who.rid if who is not None else "")
+        if not event.swa:
+            self.stays[event.node].given_back = self._withheld.given_back(event.request)
 
     def _split(self, state: State, event: Split) -> None:
         node, stay = state.nodes.get(event.node), self.stays.get(event.node)
@@ -254,12 +259,3 @@ def _chains(chain: int, key: bytes, stride: int) -> Iterator[int]:
     for at in range(0, len(key), stride):
         chain = hash((chain, key[at : at + stride]))
         yield chain
-
-
-def _extend(out: list[Piece], more: Iterable[Piece]) -> None:
-    """Pieces one behind the other; neighbours with one past become one."""
-    for piece in more:
-        if out and out[-1].stays == piece.stays and out[-1].stop == piece.start:
-            out[-1] = Piece(out[-1].start, piece.stop, piece.stays)
-        else:
-            out.append(piece)

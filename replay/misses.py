@@ -79,13 +79,21 @@ class Lost(Struct, frozen=True):
 
 
 class Stretch(Struct, frozen=True):
-    """Tokens [start, stop) of a prompt that were not lost, and what they were instead; cached_* as in `Lost`."""
+    """Tokens [start, stop) of a prompt that were not lost, and what they were instead; cached_* as in `Lost`.
+
+    seq, event, cause: where it is known why they were not kept in the first place, which event that was: `not_usable`, the
+    one by which the request that brought them had given their window back (R132); `never_cached`, the one by which another
+    request's pages behind the same prefix were freed and not kept, perhaps these (R93: their key was never told).
+    """
 
     start: int
     stop: int
     kind: str
     cached_by: str = ""
     cached_seq: int = 0
+    seq: int = 0
+    event: str = ""
+    cause: str = ""
 
 
 class Miss(Struct, frozen=True):

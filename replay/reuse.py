@@ -43,6 +43,16 @@ class ByCause(Struct):
     steps: int = 0
 
 
+class NotKept(Struct):
+    """Tokens of one kind that were not kept in the first place, by the cause of that: given back early, or vetoed."""
+
+    cause: str
+    event: str
+    kind: str
+    requests: int = 0
+    tokens: int = 0
+
+
 class Worst(Struct):
     """One event, and what it cost in all: tokens, requests, and one of these."""
 
@@ -68,6 +78,7 @@ class Reuse(Struct):
     kinds: dict[str, int] = {}
     by_stop: dict[str, ByStop] = {}
     by_cause: dict[tuple[str, str, str], ByCause] = {}
+    not_kept: dict[tuple[str, str, str], NotKept] = {}
     worst: dict[int, Worst] = {}
     begins_at: int = 0
     forgotten: int = 0
@@ -90,6 +101,12 @@ class Reuse(Struct):
             self.by_cause.setdefault(cause, ByCause(*cause)).requests += 1
         for lost in miss.lost:
             self._add_lost(miss, lost)
+        reasons = [(each.cause, each.event, each.kind) for each in miss.stretches if each.seq]
+        for reason in set(reasons):
+            self.not_kept.setdefault(reason, NotKept(*reason)).requests += 1
+        for each in miss.stretches:
+            if each.seq:
+                self.not_kept[each.cause, each.event, each.kind].tokens += each.stop - each.start
 
     def _add_lost(self, miss: Miss, lost: Lost) -> None:
         total = self.by_cause[lost.cause, lost.event, lost.what]
@@ -109,6 +126,10 @@ class Reuse(Struct):
     def causes(self) -> list[ByCause]:
         """The totals by cause, the dearest first."""
         return sorted(self.by_cause.values(), key=lambda each: (-each.tokens, each.cause, each.event))
+
+    def reasons(self) -> list[NotKept]:
+        """Why tokens were not kept in the first place, the most of them first."""
+        return sorted(self.not_kept.values(), key=lambda each: (-each.tokens, each.cause, each.kind))
 
 
 class Reading:

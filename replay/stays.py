@@ -7,6 +7,7 @@ true behind the event with that number.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -64,6 +65,8 @@ class Stay(Struct, eq=False):
 
     request, rid: who brought it; rid is empty for nobody in particular. full, window, state: histories; a window is
     kept by trees that have one, a state stands at `stop`. copy_dropped: what took its copy on the host, if it had one.
+    given_back: by which its request had given windows back before it brought this. vetoed: by which what its request had
+    computed behind it was freed and not kept (R93).
     """
 
     born: int
@@ -75,6 +78,8 @@ class Stay(Struct, eq=False):
     state: list[Mark]
     end: Loss | None = None
     copy_dropped: Loss | None = None
+    given_back: Loss | None = None
+    vetoed: Loss | None = None
 
     def covers(self, at: int) -> bool:
         """Whether it was in the tree behind event `at`."""
@@ -82,7 +87,9 @@ class Stay(Struct, eq=False):
 
     def cut_off(self, stop: int) -> "Stay":
         """The stay of the upper part of its node, which ends at page `stop`: the same past, no state."""
-        return Stay(self.born, self.request, self.rid, stop, [*self.full], [*self.window], [])
+        upper = Stay(self.born, self.request, self.rid, stop, [*self.full], [*self.window], [])
+        upper.given_back = self.given_back
+        return upper
 
     def losses(self) -> list[Loss]:
         """Every event that took something of it."""
@@ -132,3 +139,12 @@ def reach(pieces: list[Piece], begin: int, at: int, needs: Needs) -> int:
         ):
             best = piece.stop
     return best
+
+
+def extend(out: list[Piece], more: Iterable[Piece]) -> None:
+    """Pieces one behind the other; neighbours with one past become one."""
+    for piece in more:
+        if out and out[-1].stays == piece.stays and out[-1].stop == piece.start:
+            out[-1] = Piece(out[-1].start, piece.stop, piece.stays)
+        else:
+            out.append(piece)

@@ -7,19 +7,23 @@ import pytest
 from msgspec.structs import replace
 
 from radixledger.cache.rank import RankCache
+from radixledger.journal.causes import label
 from radixledger.journal.events import (
     Evicted,
     Extended,
     Flushed,
+    Freed,
     GroupOpened,
     Healed,
     Matched,
     Opened,
+    Reclaimed,
     Removed,
     Tombstoned,
 )
 from radixledger.journal.units import NodeId, Seq
 from radixledger.replay.fold import moments
+from radixledger.replay.keeping import because_text
 from radixledger.replay.memory import Memory
 from radixledger.replay.misses import KINDS
 
@@ -144,7 +148,31 @@ def test_pages_that_never_had_a_window_behind_them_are_not_lost() -> None:
     miss = server.misses()["short"]
     assert kinds(miss) == {"not_usable": 4}
     assert miss.full_hit == 16
-    assert [(each.kind, each.cached_by) for each in miss.stretches[:1]] == [("not_usable", "long")]
+    why = miss.stretches[0]
+    assert (why.kind, why.cached_by, why.seq) == ("not_usable", "long", server.last(Reclaimed))
+    assert (why.event, why.cause) == ("Reclaimed", "reclaim")
+
+
+def test_a_leaf_that_was_vetoed_is_named_as_a_guess() -> None:
+    """R93, N14: the text of what was not kept is told to nobody; that something was, and where, is."""
+    server = Letters(full=60, swa=40)
+    server.serve("first", "ab")
+    request = server.admit("long", "abcdefghijkl")
+    server.rank.extend(np.array([request], np.int64), np.array([10 * PAGE + 1], np.int32))
+    server.rank.reclaim(request, 12 * PAGE)
+    server.rank.finish(request, server.key("abcd"))
+    vetoed = next(
+        seq
+        for seq, event in enumerate(server.journal.events, 1)
+        if type(event) is Freed and label(event.cause) == "finish/veto"
+    )
+    assert server.serve("again", "abcd") == 2
+    miss = server.misses()["again"]
+    assert kinds(miss) == {"hit": 2, "never_cached": 2}
+    (why, _) = miss.stretches
+    assert (why.kind, why.seq, why.event, why.cause) == ("never_cached", vetoed, "Freed", "finish/veto")
+    assert "perhaps" in because_text(why)
+    assert server.serve("other", "abxy") == 2
 
 
 def test_a_request_that_was_told_not_to_hit_lost_nothing() -> None:

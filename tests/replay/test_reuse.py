@@ -46,6 +46,20 @@ def test_an_account_is_the_sum_of_its_misses(tmp_path: Path) -> None:
     )
 
 
+def test_what_was_not_kept_in_the_first_place_is_added_up_by_cause(tmp_path: Path) -> None:
+    """N14: windows that requests gave back themselves, and leaves that were vetoed."""
+    written(tmp_path / "run", 400, seed=3)
+    misses, account = read(tmp_path / "run")
+    told = [each for miss in misses for each in miss.stretches if each.seq]
+    assert {(each.kind, each.event, each.cause) for each in told} == {("not_usable", "Reclaimed", "reclaim")}
+    (reason,) = account.reasons()
+    assert (reason.cause, reason.kind, reason.tokens) == (
+        "reclaim",
+        "not_usable",
+        sum(each.stop - each.start for each in told),
+    )
+
+
 @pytest.mark.parametrize(
     ("shape", "route"), [(SHAPES[1], "unified"), (SHAPES[1], "legacy"), (FULL_SHAPES[1], "radix")]
 )

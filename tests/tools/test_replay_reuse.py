@@ -59,6 +59,24 @@ def test_every_miss_is_a_line_or_an_object(run: Path, capfd: Capture) -> None:
         assert all(f"by event {lost.seq} {lost.event} {lost.cause}" in line for lost in miss.lost)
 
 
+def test_what_was_never_kept_is_told_with_its_cause(tmp_path: Path, capfd: Capture) -> None:
+    written(tmp_path / "run", 400, seed=3)
+    (account,) = json.loads(told(capfd, "lost-reuse", tmp_path / "run", "--json")[0])
+    (reason,) = account["not_kept"]
+    out, _ = told(capfd, "lost-reuse", tmp_path / "run")
+    assert "not kept in the first place" in out
+    assert reason["cause"] in out
+    miss = next(
+        miss
+        for miss in Reading(JournalReader(tmp_path / "run", RANK))
+        if any(each.seq for each in miss.stretches)
+    )
+    assert (
+        "because     their request had given the window back"
+        in told(capfd, "why-miss", tmp_path / "run", miss.rid)[0]
+    )
+
+
 def test_what_was_forgotten_is_said(run: Path, capfd: Capture) -> None:
     _, err = told(capfd, "lost-reuse", run, "--remember", 1)
     assert "pages that were gone longest were forgotten" in err

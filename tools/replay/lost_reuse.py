@@ -15,7 +15,7 @@ from radixledger.journal.units import Rank
 from radixledger.replay.keeping import WHY
 from radixledger.replay.memory import PAGES_REMEMBERED
 from radixledger.replay.misses import KINDS, Miss
-from radixledger.replay.reuse import Reading, Reuse, Worst
+from radixledger.replay.reuse import ByCause, Reading, Reuse, Worst
 from radixledger.tools.console import (
     FINDINGS,
     count_of,
@@ -97,6 +97,7 @@ def _as_json(account: Reuse, worst: int) -> dict[str, object]:
     told: dict[str, object] = {name: getattr(account, name) for name in names}
     told["by_stop"] = list(account.by_stop.values())
     told["by_cause"] = account.causes()
+    told["not_kept"] = account.reasons()
     told["worst"] = account.worst_events(worst)
     return told
 
@@ -123,10 +124,24 @@ def _print_account(run: Path, account: Reuse, worst: int) -> None:
         if account.kinds[kind] or kind in ("hit", "lost")
     ]
     print_table(("tokens that", "count", "share", "meaning"), rows)
+    if account.not_kept:
+        _print_not_kept(account)
     causes = account.causes()
-    if not causes:
+    if causes:
+        _print_causes(account, causes)
+    else:
         click.echo("\nnothing was lost: no event took what a later request asked for")
-        return
+    if causes and worst:
+        _print_worst(run, account, worst)
+
+
+def _print_not_kept(account: Reuse) -> None:
+    rows = [(each.cause, each.kind, each.requests, each.tokens) for each in account.reasons()]
+    title = "\nnot kept in the first place, where it is known why (never_cached: perhaps)"
+    print_table(("cause", "kind", "misses", "tokens"), rows, title=title)
+
+
+def _print_causes(account: Reuse, causes: list[ByCause]) -> None:
     print_table(
         ("cause", "took", "misses", "tokens", "share", "steps before"),
         [
@@ -136,15 +151,14 @@ def _print_account(run: Path, account: Reuse, worst: int) -> None:
         ],
         title="\nlost, by cause",
     )  # fmt: skip
-    if worst:
-        print_table(
-            ("event", "cause", "took", "tokens", "misses", "one of", "for"),
-            [_worst_row(each) for each in account.worst_events(worst)],
-            title="\nthe events that cost most",
-        )
-        first = account.worst_events(1)[0]
-        where = f"{shlex.quote(as_given(run))} {shlex.quote(first.rid)}"
-        click.echo(f"\nwhy the first one missed: radixledger replay why-miss {where}")
+
+
+def _print_worst(run: Path, account: Reuse, worst: int) -> None:
+    events = account.worst_events(worst)
+    columns = ("event", "cause", "took", "tokens", "misses", "one of", "for")
+    print_table(columns, [_worst_row(each) for each in events], title="\nthe events that cost most")
+    where = f"{shlex.quote(as_given(run))} {shlex.quote(events[0].rid)}"
+    click.echo(f"\nwhy the first one missed: radixledger replay why-miss {where}")
 
 
 def _worst_row(each: Worst) -> tuple[object, ...]:

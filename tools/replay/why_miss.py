@@ -14,7 +14,7 @@ import click
 from radixledger.journal.events import Opened
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank
-from radixledger.replay.keeping import WHY, keeping_text, stop_sentence, wanted_text
+from radixledger.replay.keeping import WHY, because_text, keeping_text, stop_sentence, wanted_text
 from radixledger.replay.misses import Lost, Miss, Stretch
 from radixledger.replay.reuse import Reading
 from radixledger.tools.console import (
@@ -100,6 +100,8 @@ def _told(miss: Miss, opened: Opened) -> Iterator[str]:
             yield from wrap(f"{span}: {each.kind}, {WHY[each.kind]}", _width(), subsequent_indent="  ")
             if each.cached_seq:
                 yield from _fact("there", f"left by {each.cached_by or NOBODY} in event {each.cached_seq}")
+            if each.seq:
+                yield from _fact("because", because_text(each))
 
 
 def _of_loss(lost: Lost, miss: Miss, opened: Opened) -> Iterator[str]:
