@@ -51,10 +51,12 @@ class Heard(RankReport):
 
     fresh: list[Told] = field(default_factory=list)
 
-    def tell(self, finding: Finding, frame: Frame, lawful_at: int | None = None) -> None:
+    def tell(
+        self, finding: Finding, frame: Frame, lawful_at: int | None = None, *, by_pages: bool = False
+    ) -> None:
         """Add a finding, also where the report has enough."""
         kept = len(self.findings)
-        super().tell(finding, frame, lawful_at)
+        super().tell(finding, frame, lawful_at, by_pages=by_pages)
         if len(self.findings) > kept:
             self.fresh.append(self.findings[-1])
         else:

@@ -27,6 +27,7 @@ from radixledger.journal.events import (
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import check_opened, enter, opened_state
+from radixledger.replay.page_watch import PageWatch
 from radixledger.replay.verdict import MISSING, RankReport
 
 EVENTS_PER_NODE = 32
@@ -36,8 +37,8 @@ EVENTS_PER_NODE = 32
 class Audit:
     """Folds frames onto `state` (None: a journal from its first event on) and reports.
 
-    Behind a gap nothing can be judged, so nothing is told but the gap, until a recorded digest agrees, a snapshot
-    stands in, or a new epoch begins. The same where the chain is broken (`lose_track`): what was told need not be what is missing.
+    Behind a gap no state can be judged: nothing is told but the gap, and what events say of one page against each other, until
+    a recorded digest agrees, a snapshot stands in, or a new epoch begins. The same where the chain is broken (`lose_track`): what was told need not be what is missing.
 
     snapshot_at: the state that a snapshot of this journal holds after an event, None where there is none. opened: what
     the journal was opened with, for one whose first events are lost.
@@ -61,6 +62,7 @@ class Audit:
         self._snapshot_at = snapshot_at
         self._opened_with = opened
         self._laws = EventLaws()
+        self._pages = PageWatch()
         self._frame: Frame
         self._look: dict[type, Callable[[State, Any], None]] = {
             Digested: self._digested,
@@ -93,6 +95,8 @@ class Audit:
                 broken = laws.broken_by(state, events, at)
                 if broken:
                     state.findings += broken
+            else:
+                self._look_at_pages(state, event)
             evolve(state, event)
         if not self._adrift:
             owed = laws.at_the_end(state, events)
@@ -104,8 +108,13 @@ class Audit:
         self._count(frame)
 
     def lose_track(self) -> None:
-        """What comes next need not follow what was folded: judge nothing until something says that it does."""
+        """What comes next need not follow what was folded: judge no state until something says that it does."""
         self._adrift = True
+        self._pages.forget()
+
+    def _look_at_pages(self, state: State, event: AnyEvent) -> None:
+        for finding in self._pages.look(Seq(state.seq + 1), event):
+            self.report.tell(finding, self._frame, by_pages=True)
 
     def _find_track(self, state: State) -> None:
         """Judge again; what the frame at hand broke so far follows from what was lost."""
@@ -225,7 +234,7 @@ class Audit:
         self.report.gaps += 1
         self.report.lost += event.lost
         self._tell(MISSING, f"{event.lost} events are lost: {event.reason}")
-        self._adrift = True
+        self.lose_track()
 
     def _refused(self, state: State, event: Refused) -> None:
         refusals = self.report.refusals

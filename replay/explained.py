@@ -78,7 +78,7 @@ def explain(reader: JournalReader, first: Told, also: Sequence[Told] = (), watch
     """Explain the finding `first`, beside which the same event broke what `also` says; raises what reading raises where its own event cannot be read."""
     frame = next(iter(reader.frames(Seq(first.seq))))
     event = frame.events[0]
-    before = _before(reader, first.seq)
+    before = None if first.by_pages else _before(reader, first.seq)
     things = list(_things([first, *also], event, before))
     giver, taker = _given(first, event)
     story = _story(reader, first, things, _former(before, things, giver), watch)

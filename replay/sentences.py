@@ -58,7 +58,9 @@ def _wrong(told: RankTriage) -> Iterator[str]:
     origin = _origin(explained)
     if origin is not None:
         yield origin
-    if any(each.law == MISSING and each.seq < first.seq for each in told.report.findings):
+    if first.by_pages:
+        yield "It stands behind a gap, where only what events say of a page can be held against each other."
+    elif any(each.law == MISSING and each.seq < first.seq for each in told.report.findings):
         yield "Events are missing before it, so that something may have been wrong earlier."
     for step in explained.steps[:1]:
         yield f"Device step {step.step} was running: it {step.uses[0] if step.uses else 'touches none of these pages'}."
@@ -146,7 +148,7 @@ def _damaged(told: RankTriage) -> Iterator[str]:
     judged = max(report.events - report.unjudged - report.gaps, 0)
     missing = f"{report.lost:,} event{'s are' if report.lost > 1 else ' is'} missing, " if report.lost else ""
     yield (
-        f"damaged: {missing}{report.unjudged:,} behind the damage cannot be judged; nothing is wrong in the {judged:,} that can."
+        f"damaged: {missing}{report.unjudged:,} behind the damage can be judged by their pages alone; nothing is wrong in those, nor in the {judged:,} others."
     )
 
 

@@ -4,6 +4,7 @@ Bounded whatever the journal holds: findings are counted by law, the first ones 
 """
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from radixledger.cache.state import Finding
 from radixledger.journal.accounts import Pool
@@ -35,6 +36,8 @@ class Told(Struct, frozen=True):
     expected: int = 0
     found: int = 0
     lawful_at: int | None = None
+    by_pages: bool = False
+    """It was told behind a gap, by what events say of one page: who else had what is not known there."""
 
 
 class RankReport(Struct):
@@ -79,11 +82,13 @@ class RankReport(Struct):
         """Whether nothing was found, nothing is missing, and everything could be read (J11)."""
         return not (self.broken or self.gaps or self.unreadable)
 
-    def tell(self, finding: Finding, frame: Frame, lawful_at: int | None = None) -> None:
+    def tell(
+        self, finding: Finding, frame: Frame, lawful_at: int | None = None, *, by_pages: bool = False
+    ) -> None:
         """Add a finding."""
         self.broken[finding.law] = self.broken.get(finding.law, 0) + 1
         if len(self.findings) < (KEPT // 2 if finding.law == MISSING else KEPT):
-            self.findings.append(told(finding, frame, lawful_at))
+            self.findings.append(replace(told(finding, frame, lawful_at), by_pages=by_pages))
 
 
 def told(finding: Finding, frame: Frame, lawful_at: int | None = None) -> Told:

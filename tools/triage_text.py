@@ -102,7 +102,7 @@ def _print_damage(told: RankTriage, name: str) -> None:
     if report.gaps or report.unjudged:
         lines.append(
             f"{count_of(report.lost, 'event')} lost in {count_of(report.gaps, 'gap')}; {count_of(report.unjudged, 'event')} behind "
-            "the damage cannot be judged"
+            "the damage can be judged by their pages alone"
         )
     if report.unreadable:
         lines.append(f"unreadable: {report.unreadable}")

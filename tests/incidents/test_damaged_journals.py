@@ -18,6 +18,7 @@ from radixledger.journal.errors import NoJournal
 from radixledger.journal.writer import JournalWriter, Sealing
 from radixledger.replay.sentences import verdict
 from radixledger.replay.triage import RankTriage, triage
+from radixledger.replay.verify import verify_rank
 from radixledger.tools.drill import plant_double_free
 
 from ..cache.driven import opened
@@ -114,8 +115,9 @@ def test_random_damage_never_makes_triage_blame_another_event(
     runs: dict[str, tuple[Path, int]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """The first wrong event or none, never a traceback; of a lawful run never one."""
+    """The first wrong event, one that followed from it where that one is lost, or none; of a lawful run never one."""
     run, seq = runs[data.draw(st.sampled_from(sorted(runs)))]
+    wrong = {each.seq for each in verify_rank(run, RANK).findings}
     dice = random.Random(seed)
     spoiled = tmp_path_factory.mktemp("spoiled") / run.name
     shutil.copytree(run, spoiled)
@@ -124,7 +126,8 @@ def test_random_damage_never_makes_triage_blame_another_event(
     (found,) = triage([spoiled])
     shutil.rmtree(spoiled)
     assert verdict(found)
-    assert first_event(found) in (0, seq), verdict(found)
+    assert first_event(found) in {0, seq} | wrong, verdict(found)
+    assert (found.explained is None or not found.explained.first.by_pages) or found.report.unjudged
     assert found.kind != "leak"
 
 
