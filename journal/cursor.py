@@ -1,7 +1,8 @@
 """A cursor: the frames of one rank in order, across segments, while a writer may go on writing.
 
 Rule 1: the cursor takes no locks and changes nothing. It lists the folder before it reads a segment to its end,
-so whatever the listing shows behind that segment was begun after the segment was finished.
+so whatever the listing shows behind that segment was begun after the segment was finished. A listing serves until one
+segment alone is left in it: a journal of many segments is not listed once for each.
 
 Rule 2: what continues must connect. A segment begins at the number and with the chain that the one before it ended
 with; a jump is MissingEvents, another chain is Damaged. A later segment may begin earlier than the one
@@ -11,6 +12,7 @@ Rule 3: in salvage every number is accounted for, by its event or by a `Gap`. A 
 none; where the chain is broken and nobody can say that a number is lost, `breaks` has the number behind it.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -52,6 +54,7 @@ class Cursor:
         self._time_ns, self._step = 0, 0
         self.breaks: list[int] = []
         """In salvage: numbers that need not follow what was told before them, though none is missing."""
+        self._files: list[SegmentFile] = []
         self._foreign: set[Path] = set()
         self._told = False
         self._unpaid: Damaged | None = None
@@ -60,19 +63,32 @@ class Cursor:
     def run(self) -> Iterator[Placed]:
         """Every frame that is there now; raises NoSuchEvent, MissingEvents, Damaged or TooNew."""
         while True:
-            files = [each for each in listing(self.folder).segments if each.path not in self._foreign]
             if self._segment is None:
-                following = self._covering(files)
+                self._list()
+                following = self._covering(self._files)
             else:
-                following = [each for each in files if each.seq_first > self._segment.heading.seq_first]
+                following = self._behind(self._segment)
                 yield from self._drain(self._segment, following[0].seq_first if following else None)
                 if not following:
                     yield from self._settle(self._segment)
                     return
                 yield from self._bridge(self._segment, following[0])
             usable = [each for each in following if each.seq_first <= self.seq]
-            if not self._enter(usable[-1], last=usable[-1] is files[-1]):
+            if not self._enter(usable[-1], last=usable[-1] is self._files[-1]):
                 return
+
+    def _list(self) -> None:
+        listed = listing(self.folder).segments
+        self._files = [each for each in listed if each.path not in self._foreign]
+
+    def _behind(self, segment: Segment) -> list[SegmentFile]:
+        """The segments that begin behind this one does; the last of them is the last that there is."""
+        if len(self._files) - self._place(segment) < 2:
+            self._list()
+        return self._files[self._place(segment) :]
+
+    def _place(self, segment: Segment) -> int:
+        return bisect_right(self._files, segment.heading.seq_first, key=lambda each: each.seq_first)
 
     @property
     def end(self) -> int:
@@ -96,7 +112,8 @@ class Cursor:
         try:
             segment = self._open(listed, last=last)
         except FileNotFoundError:
-            return True  # dropped since it was listed: the next listing tells what is left
+            self._list()  # dropped since it was listed: the next listing tells what is left
+            return True
         except UnfinishedHeading as unfinished:
             place = f"{listed.path.name} ends inside its heading, after {unfinished.size} bytes"
             self._note(f"{place}: no events")
@@ -134,6 +151,7 @@ class Cursor:
             if not first:
                 self._unpaid = damage
                 self._foreign.add(segment.path)
+                self._list()
                 segment.close()
                 return False
         if heading.seq_first == self.seq and self._chain and heading.chain and heading.chain != self._chain:

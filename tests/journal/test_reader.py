@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radixledger.journal import opening, segment
+from radixledger.journal import cursor, opening, segment
 from radixledger.journal import seal as sealing_module
+from radixledger.journal.disk import Disk
 from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent, TooNew
 from radixledger.journal.events import AnyEvent, Closed, GroupOpened
-from radixledger.journal.folder import rank_folder
+from radixledger.journal.folder import Listing, listing, rank_folder
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
+from radixledger.journal.seal import seal
 from radixledger.journal.segment import Form, read_heading
 from radixledger.journal.units import Rank, Seq
 from radixledger.journal.writer import JournalWriter, Policy, Sealing
@@ -308,3 +310,43 @@ def test_a_name_that_skips_more_numbers_than_any_journal_loses_is_damage(
         for frame in JournalReader(tmp_path, RANK, salvage=True).frames():
             told.append(frame.events)  # noqa: PERF401 — what was told before the end is what is asked
     assert told == before
+
+
+def test_a_folder_is_not_listed_once_for_each_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A journal of years, or one that a failing disk cut into a thousand pieces, is read in the time of its events."""
+    write(tmp_path, COMMANDS, rotate_bytes=300)
+    count = len(segment_paths(tmp_path))
+    assert count >= 30
+    listings: list[Path] = []
+
+    def counted(folder: Path) -> Listing:
+        listings.append(folder)
+        return listing(folder)
+
+    monkeypatch.setattr(cursor, "listing", counted)
+    assert read(tmp_path)[1:] == COMMANDS
+    assert len(listings) <= 4
+
+
+def test_a_follower_whose_listing_is_out_of_date_goes_on_with_what_is_there(tmp_path: Path) -> None:
+    """Segments are sealed, and begun, and the next ones dropped, while a cursor still knows an older listing."""
+    with new_writer(tmp_path, sealing=Sealing.NEVER, rotate_bytes=300) as writer:
+        for command in COMMANDS[:20]:
+            append(writer, command)
+        reader = JournalReader(tmp_path, RANK)
+        frames = reader.follow(wait=lambda: False)
+        seen = [next(frames).events for _ in range(3)]
+        for command in COMMANDS[20:]:
+            append(writer, command)
+        for listed in listing(rank_folder(tmp_path, RANK)).segments[3:9]:
+            seal(listed, Disk())
+        seen += [frame.events for frame in frames]
+        assert seen[1:] == COMMANDS
+    frames = JournalReader(tmp_path, RANK).frames()
+    next(frames)
+    for path in segment_paths(tmp_path)[4:7]:
+        path.unlink()
+    with pytest.raises(MissingEvents):
+        list(frames)
