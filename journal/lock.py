@@ -20,11 +20,14 @@ class WriterLock:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
         except BlockingIOError:
             os.close(self._fd)
             raise WriterBusy(path, pid=holder(path)) from None
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        except OSError:  # a full disk: who tries again must not find itself in the way
+            os.close(self._fd)
+            raise
 
     def release(self) -> None:
         """Let the next writer in; releasing twice is harmless."""

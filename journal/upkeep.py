@@ -84,8 +84,12 @@ class Upkeep:
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
-            self._seal(*job)
-            self._jobs.task_done()
+            try:
+                self._seal(*job)
+            except Exception as error:  # noqa: BLE001 — whatever it is, the jobs behind it are waited for
+                self._remark(f"{job[0].path.name} stays as it is: {error!r}")
+            finally:
+                self._jobs.task_done()
         self._jobs.task_done()
 
     def _seal(self, listed: SegmentFile, until: Seq | None) -> None:

@@ -15,6 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from radixledger.tools.lines import LineTooLong, lines_of
+
 BLOCK_TOKENS = 512
 """Tokens per hash id of the Mooncake trace format."""
 
@@ -64,33 +66,39 @@ def read_trace(path: Path, limit: int | None = None) -> Iterator[Job]:
     """
     dense: dict[int, int] = {}
     decode = msgspec.json.Decoder(_TraceLine).decode
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if limit is not None and number > limit:
-                return
-            try:
-                row = decode(line)
-            except (msgspec.DecodeError, RecursionError) as error:
-                raise BadTrace(f"{path}, line {number}: {error}") from None
-            if row.input_length < 1 or row.output_length < 1:
-                raise BadTrace(f"{path}, line {number}: input_length and output_length must be at least 1")
-            if -(-row.input_length // BLOCK_TOKENS) != len(row.hash_ids):
-                raise BadTrace(
-                    f"{path}, line {number}: hash_ids has {len(row.hash_ids)} ids; an input of {row.input_length} tokens "
-                    f"has {-(-row.input_length // BLOCK_TOKENS)} blocks of {BLOCK_TOKENS}"
-                )
-            ids = [dense.setdefault(block, len(dense)) for block in row.hash_ids]
-            if len(dense) > MAX_BLOCKS:
-                raise BadTrace(
-                    f"{path}, line {number}: more than {MAX_BLOCKS} distinct blocks; token ids are int32"
-                )
-            blocks = np.array(ids, np.int32)[:, None] * np.int32(BLOCK_TOKENS) + _OFFSETS
-            yield Job(
-                f"trace-{number}",
-                blocks.ravel()[: row.input_length],
-                row.output_length,
-                priority=row.priority,
+    for number, line in _numbered(path):
+        if limit is not None and number > limit:
+            return
+        try:
+            row = decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise BadTrace(f"{path}, line {number}: {error}") from None
+        if row.input_length < 1 or row.output_length < 1:
+            raise BadTrace(f"{path}, line {number}: input_length and output_length must be at least 1")
+        if -(-row.input_length // BLOCK_TOKENS) != len(row.hash_ids):
+            raise BadTrace(
+                f"{path}, line {number}: hash_ids has {len(row.hash_ids)} ids; an input of {row.input_length} tokens "
+                f"has {-(-row.input_length // BLOCK_TOKENS)} blocks of {BLOCK_TOKENS}"
             )
+        ids = [dense.setdefault(block, len(dense)) for block in row.hash_ids]
+        if len(dense) > MAX_BLOCKS:
+            raise BadTrace(
+                f"{path}, line {number}: more than {MAX_BLOCKS} distinct blocks; token ids are int32"
+            )
+        blocks = np.array(ids, np.int32)[:, None] * np.int32(BLOCK_TOKENS) + _OFFSETS
+        yield Job(
+            f"trace-{number}",
+            blocks.ravel()[: row.input_length],
+            row.output_length,
+            priority=row.priority,
+        )
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        yield from enumerate(lines_of(path), 1)
+    except LineTooLong as error:
+        raise BadTrace(str(error)) from None
 
 
 _OFFSETS = np.arange(BLOCK_TOKENS, dtype=np.int32)

@@ -3,9 +3,8 @@
 Exit codes: 0 when every request was served, 1 when some were refused, 2 for a command that cannot be run as asked.
 """
 
-from io import BytesIO
+from contextlib import nullcontext
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 import msgspec
@@ -33,6 +32,7 @@ from radixledger.tools.console import (
     seconds_text,
     waiting,
 )
+from radixledger.tools.lines import LineTooLong, lines_of
 from radixledger.tools.opening import MOST_RANKS, Recording
 from radixledger.tools.policy_options import Policies, policy_options
 from radixledger.tools.route_options import Asked, route_for, route_options
@@ -48,6 +48,7 @@ from radixledger.tools.serve.offline import (
     sizes_of,
 )
 from radixledger.tools.serve.requests import Bounds, Result, encode_result, read_requests
+from radixledger.tools.serve.result_file import ResultFile
 from radixledger.tools.serve.spec import ConfigError, ModelSpec
 from radixledger.tools.serve.tiny import Tiny, load_tiny, tiny_config
 from radixledger.tools.window_evidence import (
@@ -155,13 +156,14 @@ def command(
         policies,
     )  # fmt: skip
     model = _load(model_path, window)
-    lines = list(
-        read_requests(requests_path.read_bytes().splitlines(), Bounds(model.spec.vocab_size, dp_size))
-    )
+    try:
+        lines = list(read_requests(lines_of(requests_path), Bounds(model.spec.vocab_size, dp_size)))
+    except LineTooLong as error:
+        raise CommandFailure(str(error)) from error
     if windows == COMPARE:
         _compare(setup, recording, model, lines, output, as_json=as_json)
         return
-    with output.open("wb") as file:
+    with ResultFile(output) as file:
         report, results = _serve(setup, recording, model, lines, file)
     refusals = [result for result in results if result.finish_reason == "refused"]
     _tell(report, refusals, setup, recording, as_json=as_json)
@@ -179,7 +181,7 @@ def _compare(
         mine = setup._replace(key_mode=variant.key_mode, free_out_of_window=variant.free_out_of_window)
         apart = recording_of(variant, recording)
         assert apart.run is not None, "what is compared is recorded"
-        with output.open("wb") if not runs else BytesIO() as file:
+        with nullcontext() if runs else ResultFile(output) as file:
             report, results = _serve(mine, apart, model, lines, file)
         answers = [result.output_ids for result in results]
         config = sizes_of(mine, model.spec, lines).config
@@ -227,9 +229,9 @@ def _load(model_path: str, window: int | None) -> Checkpoint:
 
 
 def _serve(
-    setup: Setup, recording: Recording, model: Checkpoint, lines: list[Line], file: BinaryIO
+    setup: Setup, recording: Recording, model: Checkpoint, lines: list[Line], file: ResultFile | None
 ) -> tuple[Report, list[Result]]:
-    """Serve the lines into `file`; returns the report and the results."""
+    """Serve the lines into `file`, if there is one; returns the report and the results."""
     results: list[Result] = []
     try:
         sizes = sizes_of(setup, model.spec, lines)
@@ -239,8 +241,8 @@ def _serve(
         with progress("serving", len(lines)) as advance:
 
             def write(result: Result) -> None:
-                file.write(encode_result(result))
-                file.flush()
+                if file is not None:
+                    file.write(encode_result(result))
                 results.append(result)
                 advance(1)
 
