@@ -52,13 +52,12 @@ class RankTriage(Struct):
         return self.explained.first.step if self.explained else self.ending.last_step
 
 
-def _unwatched(_: Path, __: Rank, ___: str) -> AbstractContextManager[Watch]:
+def unwatched(_: Path, __: Rank, ___: str) -> AbstractContextManager[Watch]:
+    """Nobody looks on."""
     return nullcontext(iter)
 
 
-def triage(
-    folders: list[Path], watched: Watched = _unwatched, *, rank: int | None = None
-) -> list[RankTriage]:
+def triage(folders: list[Path], watched: Watched = unwatched, *, rank: int | None = None) -> list[RankTriage]:
     """Every rank that `folders` hold, each a run, a rank of one, or a folder of runs; raises NoJournal for other folders.
 
     rank: only ranks of this number.
@@ -98,7 +97,7 @@ def _rank_of(folder: Path) -> Rank | None:
     return next((each for each in siblings if rank_folder(folder.parent, each).name == folder.name), None)
 
 
-def triage_rank(run: Path, rank: Rank, watched: Watched = _unwatched) -> RankTriage:
+def triage_rank(run: Path, rank: Rank, watched: Watched = unwatched) -> RankTriage:
     """What is wrong with one rank, first of all; whatever its files are, this returns."""
     report = RankReport(run=run.absolute().name, rank=rank)
     passing, state, explained, reader = Passing(), None, None, None

@@ -4,16 +4,13 @@ Not here: what is on the page (`radixledger.replay.report`); this module parses 
 """
 
 import time
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
 from radixledger import __version__
-from radixledger.journal.errors import JournalError
-from radixledger.journal.frame import Frame
-from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.replay.report.write import ReportSummary, write_report
+from radixledger.replay.triage import RankTriage
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
@@ -26,19 +23,18 @@ from radixledger.tools.console import (
     json_flag,
     print_json,
     print_table,
-    progress,
     seconds_text,
 )
 from radixledger.tools.event_text import line
-from radixledger.tools.replay.arguments import salvage_flag
-from radixledger.tools.run_argument import as_given, runs_argument
+from radixledger.tools.run_argument import as_given, in_given_words, runs_argument
+from radixledger.tools.watching import watched
 
 
 @click.command(
     epilog=examples(
         "radixledger report RUN -o report.html",
         "radixledger report baseline unified -o both.html --force --json",
-        "radixledger report s3://bucket/run -o report.html --salvage",
+        "radixledger report s3://incidents/monday -o monday.html",
     ),
 )
 @runs_argument
@@ -47,61 +43,56 @@ from radixledger.tools.run_argument import as_given, runs_argument
     show_default=True, help="Where the page goes.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-@salvage_flag
 @json_flag
-def command(runs: tuple[Path, ...], output: Path, force: bool, salvage: bool, as_json: bool) -> None:
+def command(runs: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
     """Write runs as one page to attach to a ticket: verdict, charts, findings, and every moment that was.
 
-    The page is one file, needs no network, and shows pools, pages, the radix tree and requests at any event. Exit code 0: every rank is
-    clean. 1: there are findings. 3: a rank could not be read to its end. The page is written in each case.
+    RUNS are what `triage` takes, and the page begins with its verdict. It is one file, needs no network, and shows pools, pages,
+    the radix tree and requests at any event. Damage is read around, and said. Exit code 0: clean. 1: something is
+    wrong, lost or leaked. 3: nothing was found, and not all could be read. The page is written in each case.
     """
-    if output.exists() and not force:
-        raise CommandFailure(
-            f"{output} is there already: name another file with -o, or replace it with --force", USAGE
-        )
-    if not output.absolute().parent.is_dir():
-        raise CommandFailure(
-            f"{output.absolute().parent} is no folder: make it first, or name another file with -o", USAGE
-        )
+    check_place(output, force=force)
     begun = time.monotonic()
-    names = ", ".join(as_given(run) for run in runs)
-    with progress("reading", _work(runs)) as advance:
-
-        def watch(frames: Iterable[Frame]) -> Iterator[Frame]:
-            for frame in frames:
-                yield frame
-                advance(len(frame.events))
-
-        made = f"Written by radixledger {__version__} from {names}."
-        summary = write_report(runs, output, tell=line, salvage=salvage, made=made, watch=watch)
+    summary = write_page(runs, output)
     if as_json:
         print_json(summary)
     else:
         _print(summary, time.monotonic() - begun)
-    if summary.unreadable:
-        exit_with(UNREADABLE)
-    if not summary.clean:
+    kinds = {each.kind for each in summary.ranks}
+    if kinds - {"clean", "unreadable"}:
         exit_with(FINDINGS)
+    if "unreadable" in kinds:
+        exit_with(UNREADABLE)
 
 
-def _work(runs: Iterable[Path]) -> int | None:
-    """How many events will pass by: each is folded twice."""
-    try:
-        return 2 * sum(JournalReader(run, rank).last_seq for run in runs for rank in ranks_in(run))
-    except JournalError:
-        return None
+def check_place(output: Path, *, force: bool) -> None:
+    """Refuse a place where no page can go, before anything is read; raises CommandFailure."""
+    if output.exists() and not force:
+        raise CommandFailure(
+            f"{output} is there already: name another file, or replace it with --force", USAGE
+        )
+    if not output.absolute().parent.is_dir():
+        raise CommandFailure(
+            f"{output.absolute().parent} is no folder: make it first, or name another file", USAGE
+        )
+
+
+def write_page(runs: tuple[Path, ...], output: Path, told: list[RankTriage] | None = None) -> ReportSummary:
+    """Write the page of `runs`, with what triage `told` if it was asked already."""
+    made = f"Written by radixledger {__version__} from {', '.join(as_given(run) for run in runs)}."
+    return write_report(runs, output, tell=line, told=told, made=made, watched=watched)
 
 
 def _print(summary: ReportSummary, seconds: float) -> None:
     rows = [
         (each.run, each.rank, each.events, sum(last - first + 1 for first, last in each.detail), each.summaries,
-         each.findings, "unreadable" if each.unreadable else "not clean" if each.findings else "clean")
+         each.findings, each.kind)
         for each in summary.ranks
     ]  # fmt: skip
     print_table(("run", "rank", "events", "at full detail", "summaries", "findings", "verdict"), rows)
     for each in summary.ranks:
         if each.unreadable:
-            click.echo(f"rank {each.rank}: unreadable from here on: {each.unreadable}")
+            click.echo(f"rank {each.rank}: unreadable from here on: {in_given_words(each.unreadable)}")
     size = bytes_text(summary.bytes)
     click.echo(
         f"{summary.path}: {size}, {count_of(summary.events, 'event')}, in {seconds_text(seconds)}; open it in a browser"

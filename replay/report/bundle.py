@@ -14,26 +14,29 @@ from typing import Any, get_args
 
 import msgspec
 
+from radixledger.journal.accounts import Pool
 from radixledger.journal.causes import label
 from radixledger.journal.events import AnyEvent
 from radixledger.replay.report.cells import KINDS, NODE_FIELDS, NUMBER_FIELDS, POOLS, REQUEST_FIELDS
 from radixledger.replay.report.occupancy import MARKS, Bucket
 from radixledger.replay.report.packet import Encoder, Packet, column
+from radixledger.replay.report.phrases import first_seq_of
 from radixledger.replay.report.track import Track
-from radixledger.replay.verdict import RankReport
+from radixledger.replay.triage import RankTriage
+from radixledger.replay.verdict import Told
 
 FORMAT = 1
 LEVEL = 9
 EVENT_NAMES: dict[int, str] = {kind.__struct_config__.tag: kind.__name__ for kind in get_args(AnyEvent)}
 
 
-def bundle(run: str, track: Track, report: RankReport) -> str:
+def bundle(name: str, track: Track, told: RankTriage) -> str:
     """A track with its verdict in base64, for the browser."""
     columns = _columns(track)
-    head = _head(run, track, report)
+    head = _head(name, track, told)
     at = 0
-    for name, packed in columns.items():
-        head["columns"][name] = (at, len(packed))
+    for each, packed in columns.items():
+        head["columns"][each] = (at, len(packed))
         at += len(packed)
     coded = msgspec.json.encode(head)
     raw = b"".join([struct.pack("<I", len(coded)), coded, *columns.values()])
@@ -57,11 +60,11 @@ def _columns(track: Track) -> dict[str, bytes]:
     }
 
 
-def _head(run: str, track: Track, report: RankReport) -> dict[str, Any]:
+def _head(name: str, track: Track, told: RankTriage) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "run": run,
-        "rank": report.rank,
+        "name": name,
+        "rank": told.rank,
         "route": track.opened.route if track.opened else "",
         "config": msgspec.structs.asdict(track.opened.config) if track.opened else {},
         "first": track.first_seq,
@@ -79,8 +82,8 @@ def _head(run: str, track: Track, report: RankReport) -> dict[str, Any]:
         "buckets": _buckets(track.buckets),
         "lives": track.lives,
         "lives_left_out": track.lives_left_out,
-        "findings": report.findings,
-        "story": report.story,
+        "findings": _findings(told),
+        "begin": first_seq_of(told),
         "texts": track.texts,
         "columns": {},
     }
@@ -99,3 +102,18 @@ def _buckets(buckets: list[Bucket]) -> dict[str, list[Any]]:
         "least_free": [each.least_free for each in buckets],
         "marks": [each.marks for each in buckets],
     }
+
+
+def _findings(told: RankTriage) -> list[Told]:
+    """What the time line marks: the first wrong event, the findings, and what was turned down as nobody's to give."""
+    found = list(told.report.findings)
+    if told.explained is not None and told.explained.first not in found:
+        found.append(told.explained.first)
+    found += [
+        Told(
+            each.seq, 0, each.step, f"turned down: {each.reason}", each.detail,
+            Pool(each.pool).name if each.pages and each.pool in list(Pool) else "", each.pages,
+        )
+        for each in told.ending.turned_down
+    ]  # fmt: skip
+    return sorted(found, key=lambda each: each.seq)

@@ -1,20 +1,22 @@
 """What a page knows of a state, as cells: owners of pages, mapping, nodes, requests, and the numbers of the rank.
 
-A `Look` holds the cells as they were told last, and says which differ now. It is asked about a whole state, or about
-what one event can have touched: the pages that it names, the nodes that it names with all above them, its requests.
-Rule: cells are read off a state and never worked out from events; a test compares both ways of asking.
+A `Look` holds the cells as they were told last, and says which differ now. It is asked about a whole state; about what
+many events have changed, which were `noted`; or about what one event can have touched. An event changes the pages that it names, the
+nodes that it names and those above them, and its requests. Rule: cells are read off a state and never worked out from events;
+a test compares the ways of asking.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
+from msgspec.structs import fields
 from numpy.typing import NDArray
 
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import Node, Request, State
 from radixledger.journal.accounts import Kind, Pool
-from radixledger.journal.events import AnyEvent
+from radixledger.journal.events import AnyEvent, Opened
 from radixledger.journal.moves import ids_of, mappings, moves, pages_of
 from radixledger.replay.report.packet import Owners, Packet, Record
 
@@ -47,7 +49,13 @@ NUMBER_FIELDS = (
 )  # fmt: skip
 """Of a rank: pages by pool and account (page 0 left out), the locked ones, and what else is open."""
 
-_NAMES_OF_NODES = ("node", "parent", "upper", "above", "marked", "host_node", "walked")
+_NAMES_OF_NODES = frozenset({"node", "parent", "upper", "above", "marked", "host_node", "walked"})
+_NODES_IN: dict[type, tuple[str, ...]] = {
+    kind: names
+    for kind in get_args(AnyEvent)
+    if (names := tuple(field.name for field in fields(kind) if field.name in _NAMES_OF_NODES))
+}
+"""By type of event: the fields that name a node."""
 
 
 def books_of(state: State) -> tuple[PoolBook, ...]:
@@ -94,9 +102,41 @@ class Look:
         self._mapped: NDArray[np.int32] = np.zeros(1, np.int32)
         self._nodes: dict[int, Record] = {}
         self._requests: dict[int, Record] = {}
+        self._noted: set[int] = set()
+        self._anew = True
+        """Whether nothing that was told can be relied on: at the beginning, and where an epoch begins."""
+
+    def note(self, event: AnyEvent) -> None:
+        """`event` has been folded, and is told later, with others."""
+        kind = type(event)
+        names = _NODES_IN.get(kind)
+        if names is not None:
+            for name in names:
+                self._noted.add(getattr(event, name))
+        elif kind is Opened:
+            self._anew = True
+
+    def noted(self, state: State, packet: Packet) -> None:
+        """Put into `packet` every cell that differs behind the events noted since the last time."""
+        named = self._noted
+        self._noted = set()
+        if self._anew:
+            self._anew = False
+            self.all_of(state, packet)
+            return
+        for number in tuple(named):
+            above = state.nodes.get(number)
+            while above is not None and (above := above.parent) is not None and above.id not in named:
+                named.add(above.id)
+        self._tell_all_but_nodes(state, packet)
+        self._tell_nodes(packet, state, named)
 
     def all_of(self, state: State, packet: Packet) -> None:
         """Put into `packet` every cell of the state that differs."""
+        self._tell_all_but_nodes(state, packet)
+        self._tell_nodes(packet, state, state.nodes.keys() | self._nodes.keys())
+
+    def _tell_all_but_nodes(self, state: State, packet: Packet) -> None:
         for pool, book in enumerate(books_of(state)):
             self._fit(pool, book.capacity + 1)
             account, since = (
@@ -109,7 +149,6 @@ class Look:
         self._fit_mapping(len(swa_of))
         now = _grown(swa_of, len(self._mapped))
         self._tell_mapping(packet, np.flatnonzero(now != self._mapped), now)
-        self._tell_nodes(packet, state, state.nodes.keys() | self._nodes.keys())
         self._tell_requests(packet, state, state.requests.keys() | self._requests.keys())
         packet.numbers = numbers_of(state)
 
@@ -176,10 +215,8 @@ class Look:
     def _nodes_near(self, state: State, event: AnyEvent) -> Iterator[int]:
         """The nodes that an event names, and all above them."""
         seen: set[int] = set()
-        for name in _NAMES_OF_NODES:
-            number = getattr(event, name, None)
-            if number is None:
-                continue
+        for name in _NODES_IN.get(type(event), ()):
+            number = getattr(event, name)
             if number not in seen:
                 seen.add(number)
                 yield number

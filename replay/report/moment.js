@@ -31,7 +31,7 @@ class Desk {
     this.tree = new TreeMap($("tree"), choice => this.choose(choice));
     this.drawStrip();
     const place = seq !== null ? track.placeShowing(seq) : step !== null ? track.placeOfStep(step)
-      : this.findings.length ? track.placeShowing(this.findings[0]) : track.count - 1;
+      : track.head.begin || this.findings.length ? track.placeShowing(track.head.begin || this.findings[0]) : track.count - 1;
     this.choice = this.pageOfFinding(track.seq[place]);
     this.go(place);
   }

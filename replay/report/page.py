@@ -11,7 +11,7 @@ from importlib.resources import files
 from string import Template
 
 from radixledger.replay.report.charts import legend, rank_charts
-from radixledger.replay.report.headline import verdict
+from radixledger.replay.report.headline import headline
 from radixledger.replay.report.phrases import Sheet, shown
 from radixledger.replay.report.tables import detail, findings
 
@@ -37,7 +37,7 @@ def page(title: str, sheets: Sequence[Sheet], made: str) -> str:
         policy=_policy(script, style),
         title=shown(title),
         style=style,
-        verdict=verdict(sheets),
+        verdict=headline(sheets),
         legend=legend(),
         charts="".join(rank_charts(place, sheet) for place, sheet in enumerate(sheets)),
         findings="".join(findings(place, sheet) for place, sheet in enumerate(sheets))

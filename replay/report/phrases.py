@@ -9,6 +9,7 @@ from html import escape
 from msgspec import Struct
 
 from radixledger.replay.report.track import Track
+from radixledger.replay.triage import RankTriage
 from radixledger.replay.verdict import RankReport
 
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -19,8 +20,25 @@ class Sheet(Struct):
 
     label: str
     track: Track
-    report: RankReport
+    told: RankTriage
     bundle: str
+
+    @property
+    def report(self) -> RankReport:
+        """What was found, event by event."""
+        return self.told.report
+
+    @property
+    def first_seq(self) -> int:
+        """The event to begin with; 0 where none stands out."""
+        return first_seq_of(self.told)
+
+
+def first_seq_of(told: RankTriage) -> int:
+    """The event that a verdict is about: the first wrong one, or the first that was turned down; 0 for none."""
+    if told.explained is not None:
+        return told.explained.first.seq
+    return told.ending.turned_down[0].seq if told.kind == "turned down" else 0
 
 
 def shown(text: str) -> str:

@@ -1,31 +1,107 @@
-"""The tables of a page: findings with the story of the first page concerned, and what is at full detail."""
+"""The tables of a page: what led to the first wrong event, all findings, and what is at full detail."""
 
 from collections.abc import Sequence
 
-from radixledger.journal.accounts import describe
 from radixledger.journal.events import Opened
+from radixledger.replay.causal_slice import SliceEvent
 from radixledger.replay.report.phrases import Sheet, go, law, shown
 from radixledger.replay.report.ranges import Range
-from radixledger.replay.verdict import RankReport, Told
+from radixledger.replay.verdict import Told
 
 LAWS_SHOWN = 12
 
 
 def findings(place: int, sheet: Sheet) -> str:
-    """What was found on a rank; empty where that is nothing."""
+    """What was found on a rank and what led to it; empty where nothing was."""
+    parts = "".join(
+        [
+            _slice(place, sheet),
+            _scene(sheet),
+            _turned_down(place, sheet),
+            _leaks(place, sheet),
+            _found(place, sheet),
+        ]
+    )
+    return f"<h3>{shown(sheet.label)}</h3>{parts}" if parts else ""
+
+
+def _slice(place: int, sheet: Sheet) -> str:
+    explained = sheet.told.explained
+    if explained is None:
+        return ""
+    rows = "".join(_slice_row(place, each) for each in [*explained.slice.events, *explained.after])
+    left = ", ".join(f"{many:,} more of {thing}" for thing, many in explained.slice.left_out.items())
+    more = f"<p class=soft>Left out: {shown(left)}.</p>" if left else ""
+    head = "<th class=n>event<th class=n>step<th>what<th>why<th>did"
+    return f"<h4>What led to it, and what came of it</h4>{_table(head, rows)}{more}"
+
+
+def _slice_row(place: int, event: SliceEvent) -> str:
+    did = shown("; ".join(event.what))
+    return (
+        f"<tr{' class=wrong' if event.wrong else ''}><td class=n>{go(place, event.seq, f'{event.seq:,}')}<td class=n>{event.step:,}"
+        f"<td>{event.event}<td>{shown(event.cause)}<td class=text>{'<b>wrong:</b> ' if event.wrong else ''}{did}</tr>"
+    )
+
+
+def _scene(sheet: Sheet) -> str:
+    explained = sheet.told.explained
+    if explained is None:
+        return ""
+    lines = [
+        f"{each.page}: {each.account}, since event {each.since:,}"
+        + (f", mapped to SWA page {each.mapped_to}" if each.mapped_to else "")
+        for each in explained.holders
+    ]
+    lines += [
+        f"request {each.request} ({each.rid}): {each.state}, {each.length:,} tokens, {each.in_the_tree:,} of them in the tree"
+        for each in explained.requests
+    ]
+    lines += [
+        f"device step {each.step} was running: {'; '.join(each.uses) or 'it touches none of these pages'}"
+        for each in explained.steps
+    ] or ["no device step was told to run"]
+    return "<h4>Just before it</h4><ul>" + "".join(f"<li>{shown(each)}</li>" for each in lines) + "</ul>"
+
+
+def _turned_down(place: int, sheet: Sheet) -> str:
+    rows = "".join(
+        f"<tr><td class=n>{go(place, each.seq, f'{each.seq:,}')}<td class=n>{each.step:,}<td>{shown(each.reason)}"
+        f"<td>{shown(each.cause)}<td class=text>{shown(each.detail)}</tr>"
+        for each in sheet.told.ending.turned_down
+    )
+    head = "<th class=n>event<th class=n>step<th>reason<th>why<th>what"
+    return f"<h4>Commands that gave up what was not theirs</h4>{_table(head, rows)}" if rows else ""
+
+
+def _leaks(place: int, sheet: Sheet) -> str:
+    rows = "".join(
+        f"<tr><td>{shown(each.what)}<td class=n>{len(each.pages):,}<td class=text>{', '.join(map(str, each.pages[:12]))}"
+        f"<td>{shown(each.holder)}<td class=n>{go(place, each.since, f'{each.since:,}') if each.since else ''}"
+        f"<td class=text>{shown(each.why)}</tr>"
+        for each in sheet.told.ending.leaks
+    )
+    head = "<th>what<th class=n>pages<th>which<th>held by<th class=n>since event<th>why it is a leak"
+    return f"<h4>Leaks</h4>{_table(head, rows)}" if rows else ""
+
+
+def _found(place: int, sheet: Sheet) -> str:
     report = sheet.report
     if not report.findings:
         return ""
-    rows = "".join(_finding(place, each) for each in report.findings)
     more = sum(report.broken.values()) - len(report.findings)
-    rest = f"<p>and {more:,} more</p>" if more > 0 else ""
     laws = sorted(report.broken.items(), key=lambda each: -each[1])[:LAWS_SHOWN]
     told = ", ".join(f"{law(name)} {many:,}" for name, many in laws)
+    rows = "".join(_finding(place, each) for each in report.findings)
     return (
-        f"<h3>{shown(sheet.label)}</h3><p class=soft>By law: {told}</p>"
-        f'<div class="wide"><table><tr><th class=n>event<th class=n>step<th>law<th>what<th>pages</tr>{rows}</table></div>'
-        f"{rest}{_story(place, report)}"
+        f"<h4>All findings</h4><p class=soft>By law: {told}</p>"
+        + _table("<th class=n>event<th class=n>step<th>law<th>what<th>pages", rows)
+        + (f"<p>and {more:,} more</p>" if more > 0 else "")
     )
+
+
+def _table(head: str, rows: str) -> str:
+    return f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
 
 
 def _finding(place: int, told: Told) -> str:
@@ -34,22 +110,6 @@ def _finding(place: int, told: Told) -> str:
     return (
         f"<tr><td class=n>{go(place, told.seq, f'{told.seq:,}')}<td class=n>{told.step}<td>{law(told.law)}"
         f"<td class=text>{shown(told.detail)}{held}<td class=text>{pages}</tr>"
-    )
-
-
-def _story(place: int, report: RankReport) -> str:
-    if not report.story:
-        return ""
-    first = report.findings[0]
-    rows = "".join(
-        f"<tr><td class=n>{go(place, step.seq, f'{step.seq:,}')}<td class=n>{step.step}<td>{step.event}<td>{describe(step.giver)}"
-        f"<td>{describe(step.taker)}<td class=text>{shown(step.rid)}<td>{shown(step.cause)}<td class=text>{shown(step.wrong)}</tr>"
-        for step in report.story
-    )
-    head = "<th class=n>event<th class=n>step<th>what<th>from<th>to<th>request<th>why<th>wrong"
-    return (
-        f"<h3>{first.pool} page {first.pages[0]} until then</h3>"
-        f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
     )
 
 

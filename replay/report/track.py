@@ -31,6 +31,8 @@ STRETCHES = 512
 SUMMARY_CELLS = 2_400_000
 DETAIL_CELLS = 1_000_000
 """Cells over all ranks of a page, of summaries and at full detail: what keeps the file small."""
+DETAIL_EVENTS = 40_000
+"""Events at full detail, over all ranks of a page: about 30 bytes each in the file."""
 LIVES = 20_000
 """Requests whose beginning and end are kept, over all ranks of a page: the latest."""
 
@@ -38,6 +40,7 @@ LIVES = 20_000
 class Share(Struct, frozen=True):
     """What one rank may put into a page that several share."""
 
+    detail_events: int
     stretches: int
     summary_cells: int
     detail_cells: int
@@ -46,7 +49,13 @@ class Share(Struct, frozen=True):
     @classmethod
     def of(cls, ranks: int) -> "Share":
         """The share of each of so many ranks."""
-        return cls(max(32, STRETCHES // ranks), SUMMARY_CELLS // ranks, DETAIL_CELLS // ranks, LIVES // ranks)
+        return cls(
+            DETAIL_EVENTS // ranks,
+            max(32, STRETCHES // ranks),
+            SUMMARY_CELLS // ranks,
+            DETAIL_CELLS // ranks,
+            LIVES // ranks,
+        )
 
 
 class Track(Struct):
@@ -137,10 +146,12 @@ class _Follower:
                 self._summarise_frame(self._frame or frame, state)
             self._fold_in_detail(frame, state, events)
         else:
+            note = self._look.note
             for event in events:
                 if type(event) is Opened:
                     check_opened(event, state.seq + 1)
                 evolve(state, event)
+                note(event)
             state.findings.clear()
         self._lives.take(frame)
         self._occupancy.take(frame, frame.events, state)
@@ -173,7 +184,7 @@ class _Follower:
         else:
             state = opened_state(events[0], frame.seq_first)
             packet = self._packet(frame, frame.seq_first, events[0])
-            self._look.all_of(state, packet)
+            self._look.noted(state, packet)
             self._keep(packet)
             events = events[1:]
         self._state = state
@@ -212,7 +223,7 @@ class _Follower:
         """Tell everything that changed since the last packet; where that becomes too much, halve what was told so far."""
         assert self._state is not None, "there is a state once there is something to tell"
         packet.owners, packet.nodes, packet.requests = {}, {}, {}
-        self._look.all_of(self._state, packet)
+        self._look.noted(self._state, packet)
         self.track.packets.append(packet)
         self._told = packet.seq
         self._summary_cells += packet.cells

@@ -1,48 +1,36 @@
-"""Write a report: verify each rank, fold it once more to collect, and put the page where it was asked for.
+"""Write a report: triage each rank, fold it once more to collect, and put the page where it was asked for.
 
-Rule: what cannot be read is told on the page and in the summary; what could be read before it is shown all the same.
+Rule: damage is read around and told, on the page and in the summary; what could be read is shown all the same.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import Struct
 
 from radixledger.journal.errors import JournalError
-from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
 from radixledger.replay.report.bundle import bundle
 from radixledger.replay.report.page import page
 from radixledger.replay.report.phrases import Sheet
-from radixledger.replay.report.ranges import DETAIL_EVENTS, Range, detail_ranges
+from radixledger.replay.report.ranges import Range, detail_ranges
 from radixledger.replay.report.track import Share, Tell, Track, follow
-from radixledger.replay.seek import Watch
-from radixledger.replay.verdict import RankReport
-from radixledger.replay.verify import verify_rank
-
-Verdicts = Mapping[tuple[Path, Rank], RankReport]
+from radixledger.replay.triage import RankTriage, Watched, triage, unwatched
 
 
 class RankSummary(Struct):
-    """What a page holds of one rank; `detail` are its ranges of events at full detail, [first, last]."""
+    """What a page holds of one rank; `detail` are its ranges of events at full detail, [first, last]. kind: as triage says."""
 
     run: str
     rank: int
+    kind: str
     events: int
     detail: list[Range]
     summaries: int
     findings: int
     unreadable: str
-
-
-class Told(NamedTuple):
-    """How journals are read, and events told."""
-
-    tell: Tell
-    salvage: bool
-    watch: Watch
 
 
 class ReportSummary(Struct):
@@ -51,13 +39,7 @@ class ReportSummary(Struct):
     path: str
     bytes: int
     events: int
-    clean: bool
     ranks: list[RankSummary]
-
-    @property
-    def unreadable(self) -> bool:
-        """Whether a rank could not be read to its end."""
-        return any(each.unreadable for each in self.ranks)
 
 
 def write_report(
@@ -65,65 +47,60 @@ def write_report(
     path: Path,
     *,
     tell: Tell,
-    verdicts: Verdicts | None = None,
-    salvage: bool = False,
+    told: Sequence[RankTriage] | None = None,
     made: str = "",
-    watch: Watch = iter,
+    watched: Watched = unwatched,
 ) -> ReportSummary:
     """Write one page for all ranks of `runs` to `path`, in place of what is there.
 
-    tell: an event as a line of text. verdicts: what `verify_rank` said of ranks; who is not among them is verified here. made: how
-    the page came about, for its last line. watch: passes the frames of all ranks on, of each rank twice where it
-    has to be verified. Raises NoJournal for a run that is none, NoBaseline, and OSError where `path` cannot be written.
+    tell: an event as a line of text. told: what `triage` said of these runs; None: it is asked here. made: how the page came
+    about, for its last line. watched: lets somebody look on while journals are read. Raises NoJournal for a folder that
+    holds none, and OSError where `path` cannot be written.
     """
-    named = [(run, rank) for run in runs for rank in ranks_in(run)]
-    share, told = Share.of(len(named)), Told(tell, salvage, watch)
-    sheets, ranks = [], []
-    for run, rank in named:
-        report = (verdicts or {}).get((run, rank)) or verify_rank(run, rank, salvage=salvage, watch=watch)
-        label = f"rank {rank}" if len(runs) == 1 else f"{run.absolute().name}, rank {rank}"
-        sheet = _sheet(run, rank, label, report, share, DETAIL_EVENTS // len(named), told)
-        sheets.append(sheet)
-        ranks.append(_summary(sheet))
+    ranks = triage(list(runs), watched) if told is None else told
+    share = Share.of(len(ranks))
+    sheets = [
+        _sheet(each, label, share, tell, watched) for each, label in zip(ranks, _labels(ranks), strict=True)
+    ]
     title = ", ".join(dict.fromkeys(run.absolute().name for run in runs))
     written = page(title, sheets, made).encode()
     _replace(path, written)
-    return ReportSummary(
-        str(path),
-        len(written),
-        sum(each.events for each in ranks),
-        all(sheet.report.clean for sheet in sheets),
-        ranks,
-    )
+    summaries = [_summary(sheet) for sheet in sheets]
+    return ReportSummary(str(path), len(written), sum(each.events for each in summaries), summaries)
 
 
-def _sheet(
-    run: Path, rank: Rank, label: str, report: RankReport, share: Share, detail: int, told: Told
-) -> Sheet:
-    """One rank's part of the page; where not even its beginning can be read, what the verdict says of that."""
-    track = Track()
+def _labels(ranks: Sequence[RankTriage]) -> list[str]:
+    """What each rank is called on the page: with the name of its folder where there are several, with all of it if names are alike."""
+    folders = dict.fromkeys(each.folder for each in ranks)
+    names = {folder: Path(folder).absolute().name for folder in folders}
+    alike = len(set(names.values())) < len(names)
+    return [
+        f"rank {each.rank}" if len(folders) == 1
+        else f"{each.folder if alike else names[each.folder]}, rank {each.rank}"
+        for each in ranks
+    ]  # fmt: skip
+
+
+def _sheet(told: RankTriage, label: str, share: Share, tell: Tell, watched: Watched) -> Sheet:
+    """One rank's part of the page; where not even its beginning can be read, what triage says of that."""
+    run, rank, track = Path(told.folder), Rank(told.rank), Track()
     try:
-        reader = JournalReader(run, rank, salvage=told.salvage)
-        ranges = detail_ranges(report, reader.first_seq, reader.last_seq, detail)
-        track = follow(reader, ranges, share, tell=told.tell, watch=told.watch)
+        reader = JournalReader(run, rank, salvage=True)
+        ranges = detail_ranges(told, reader.first_seq, reader.last_seq, share.detail_events)
+        with watched(run, rank, "collecting") as watch:
+            track = follow(reader, ranges, share, tell=tell, watch=watch)
     except JournalError as error:
         track.unreadable = str(error)
-    if track.unreadable and not report.unreadable:
-        report.unreadable = track.unreadable
-    return Sheet(label, track, report, bundle(label, track, report) if track.packets else "")
+    return Sheet(label, track, told, bundle(label, track, told) if track.packets else "")
 
 
 def _summary(sheet: Sheet) -> RankSummary:
-    track, report = sheet.track, sheet.report
+    track, told = sheet.track, sheet.told
     summaries = sum(1 for packet in track.packets if not packet.tag)
+    found = sum(told.report.broken.values())
+    unreadable = told.report.unreadable or track.unreadable
     return RankSummary(
-        report.run,
-        report.rank,
-        track.events,
-        track.detail,
-        summaries,
-        sum(report.broken.values()),
-        report.unreadable,
+        told.run, told.rank, told.kind, track.events, track.detail, summaries, found, unreadable
     )
 
 

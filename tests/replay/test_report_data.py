@@ -14,6 +14,7 @@ from radixledger.journal.events import AnyEvent, Freed, Opened
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import NO_PAGES, Pages, Rank, RequestId
 from radixledger.journal.writer import JournalWriter
+from radixledger.replay.ending import Ending
 from radixledger.replay.report import track
 from radixledger.replay.report.cells import Look
 from radixledger.replay.report.packet import Packet
@@ -21,6 +22,7 @@ from radixledger.replay.report.ranges import detail_ranges
 from radixledger.replay.report.track import Share
 from radixledger.replay.report.write import ReportSummary, write_report
 from radixledger.replay.seek import state_at
+from radixledger.replay.triage import RankTriage
 from radixledger.replay.verdict import RankReport, Told
 
 from ..cache.driven import SHAPES, Driven, opened
@@ -107,7 +109,7 @@ def test_a_long_run_is_summarised_and_every_moment_is_true_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Summaries, merged ones among them, and details beside each other; two ranks share what there is."""
-    monkeypatch.setattr("radixledger.replay.report.write.DETAIL_EVENTS", 800)
+    monkeypatch.setattr(track, "DETAIL_EVENTS", 800)
     monkeypatch.setattr(track, "SUMMARY_CELLS", 12_000)
     for rank in range(2):
         written(tmp_path / "run", 200, seed=rank, rank=rank, ranks=2)
@@ -145,21 +147,30 @@ def test_a_journal_that_begins_at_a_snapshot_is_shown_from_there(tmp_path: Path)
     assert summary.events == reader.last_seq - int(snapshot.stem)
 
 
-def cells_that_were_missed(events: Sequence[AnyEvent]) -> list[tuple[int, str]]:
-    """Events behind which a look at the whole state finds what a look at what they touched did not."""
+def cells_that_were_missed(events: Sequence[AnyEvent], at_once: int = 1) -> list[tuple[int, str]]:
+    """Events behind which a look at the whole state finds what a look at what they touched did not.
+
+    at_once: how many events are noted before that is told; 1: each is told by itself.
+    """
     texts: dict[str, int] = {}
     look = Look(lambda rid: texts.setdefault(rid, len(texts)))
     assert isinstance(events[0], Opened)
     state = begin(events[0])
-    look.all_of(state, packet(state))
+    look.noted(state, packet(state))
     missed = []
-    for event in events[1:]:
+    for count, event in enumerate(events[1:], 1):
         evolve(state, event)
-        look.touched_by(state, event, packet(state))
-        left = packet(state)
-        look.all_of(state, left)
-        if left.owners or left.mapping or left.nodes or left.requests:
-            missed.append((int(state.seq), type(event).__name__))
+        if at_once == 1:
+            look.touched_by(state, event, packet(state))
+        else:
+            look.note(event)
+        if count % at_once == 0:
+            if at_once > 1:
+                look.noted(state, packet(state))
+            left = packet(state)
+            look.all_of(state, left)
+            if left.owners or left.mapping or left.nodes or left.requests:
+                missed.append((int(state.seq), type(event).__name__))
     return missed
 
 
@@ -176,7 +187,9 @@ def test_what_an_event_touched_is_all_that_it_changed(kind: str) -> None:
         "copies": next(each for each in SETTINGS.values() if each.shape.host),
     }
     for player in by_seed(settings[kind], 1, 120).players:
-        assert cells_that_were_missed([player.sides.live.state.opened, *player.sides.tape.events]) == []
+        events = [player.sides.live.state.opened, *player.sides.tape.events]
+        assert cells_that_were_missed(events) == []
+        assert cells_that_were_missed(events, 7) == []
 
 
 def test_what_a_wrong_event_touched_is_all_that_it_changed(tmp_path: Path) -> None:
@@ -184,15 +197,16 @@ def test_what_a_wrong_event_touched_is_all_that_it_changed(tmp_path: Path) -> No
     for name, mutant in MUTANTS.items():
         with spoiled(mutant):
             write(tmp_path / name, mutant)
-        frames = JournalReader(tmp_path / name, RANK).frames()
-        assert cells_that_were_missed([event for frame in frames for event in frame.events]) == [], name
+        events = [event for frame in JournalReader(tmp_path / name, RANK).frames() for event in frame.events]
+        assert cells_that_were_missed(events) == [], name
+        assert cells_that_were_missed(events, 3) == [], name
 
 
 def test_a_finding_is_in_the_data_and_surrounded_by_detail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """J14: the first wrong event is at full detail in a page that summarises nearly all."""
-    monkeypatch.setattr("radixledger.replay.report.write.DETAIL_EVENTS", 200)
+    monkeypatch.setattr(track, "DETAIL_EVENTS", 200)
     writer = JournalWriter.open(tmp_path / "run", opened(redaction="plain"), clock=Clock())
     driven = Driven(7, recorder=writer).run(60)
     page, _ = driven.cache.alloc(1)
@@ -206,7 +220,8 @@ def test_a_finding_is_in_the_data_and_surrounded_by_detail(
     writer.close()
     summary = reported(tmp_path / "run", tmp_path / "page.html")
     (read,) = tracks_of(tmp_path / "page.html")
-    assert (summary.clean, summary.ranks[0].findings > 0) == (False, True)
+    assert (summary.ranks[0].kind, summary.ranks[0].findings > 0) == ("wrong", True)
+    assert read.head["begin"] == wrong
     (first, *_) = read.head["findings"]
     assert (first["seq"], first["law"], first["pages"]) == (
         wrong,
@@ -220,7 +235,8 @@ def test_a_finding_is_in_the_data_and_surrounded_by_detail(
 
 def test_detail_is_chosen_around_what_was_found_and_within_its_budget() -> None:
     told = [Told(seq=seq, time_ns=0, step=0, law="a_law", detail="") for seq in (500_000, 700_000, 700_050)]
-    report = RankReport("run", 0, findings=told, first_frame=(400_000, 400_010))
+    ranked = RankReport("run", 0, findings=told, first_frame=(400_000, 400_010))
+    report = RankTriage("", "run", 0, "leak", ranked, [], Ending())
     chosen = detail_ranges(report, 1, 1_000_000, 40_000)
     assert chosen == sorted(chosen)
     assert all(one[1] + 1 < other[0] for one, other in pairwise(chosen))

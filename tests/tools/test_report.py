@@ -56,11 +56,12 @@ def test_findings_leave_with_1_and_the_page_is_there(wrong_run: Path, tmp_path: 
     summary = json.loads(out)
     assert summary["path"] == str(tmp_path / "page.html")
     assert summary["bytes"] == (tmp_path / "page.html").stat().st_size
-    assert (summary["events"], summary["clean"]) == (2, False)
+    assert summary["events"] == 2
     assert summary["ranks"] == [
         {
             "run": "driven",
             "rank": 0,
+            "kind": "wrong",
             "events": 2,
             "detail": [[1, 2]],
             "summaries": 0,
@@ -74,10 +75,22 @@ def test_what_cannot_be_read_leaves_with_3_and_the_page_says_so(
     run: Path, tmp_path: Path, capfd: Capture
 ) -> None:
     (segment,) = (run / "rank-0000").glob("*.s*")
-    segment.write_bytes(segment.read_bytes()[:-400] + b"\0" * 100 + segment.read_bytes()[-300:])
+    segment.write_bytes(bytes(100))
     out, _ = told(capfd, run, "-o", tmp_path / "page.html", code=3)
     assert "unreadable from here on: " in out
-    assert "Not readable to the end" in (tmp_path / "page.html").read_text("utf-8")
+    assert "Cannot be read" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_triage_writes_the_page_too(wrong_run: Path, tmp_path: Path, capfd: Capture) -> None:
+    """N4: one command, from a folder to a page."""
+    page = tmp_path / "page.html"
+    assert radixledger(["triage", str(wrong_run), "--report", str(page)]) == 1
+    out, err = capfd.readouterr()
+    assert "first wrong event" in out
+    assert str(page) in err
+    assert "First wrong event: <button" in page.read_text("utf-8")
+    assert radixledger(["triage", str(wrong_run), "--report", str(page)]) == 2
+    capfd.readouterr()
 
 
 def test_a_file_that_is_there_is_replaced_by_force_alone(run: Path, tmp_path: Path, capfd: Capture) -> None:
