@@ -1,7 +1,7 @@
 // The states of one rank: packets are written onto tables, and tables are kept now and then, so that any moment is near.
 
 const FREE = 0, REQUEST = 3, TREE = 4;
-const KEPT = 48;
+const MOST_KEPT = 48, KEPT_BYTES = 96e6;
 
 class Tables {
   constructor(sizes) {
@@ -89,7 +89,7 @@ class Track {
     this.ask = named(head.request_fields);
     this.number = named(head.number_fields);
     this.kept = new Map([[-1, new Tables(this.sizes())]]);
-    this.every = Math.max(1, Math.ceil(count / KEPT));
+    this.keep = this.placesToKeep();
     this.now = this.kept.get(-1).copy();
     this.place = -1;
   }
@@ -104,20 +104,32 @@ class Track {
     return sizes;
   }
 
+  // Places so far apart that what lies between two of them is read in about the same time.
+  placesToKeep() {
+    const bytes = this.sizes().reduce((sum, size) => sum + 17 * size, 1e5);
+    const most = Math.max(8, Math.min(MOST_KEPT, Math.floor(KEPT_BYTES / bytes)));
+    const stretch = this.columns.bodies.length / most, places = new Set();
+    let next = stretch;
+    for (let place = 0; place < this.count; place++) {
+      if (this.begins[place] + this.size[place] < next) continue;
+      places.add(place);
+      next = this.begins[place] + this.size[place] + stretch;
+    }
+    return places;
+  }
+
   // The tables behind packet `place`, which belong to the track.
   at(place) {
-    if (place < this.place || place - this.place > this.every) {
-      let from = place;
-      while (from >= 0 && !this.kept.has(from)) from--;
-      if (from < 0) from = -1;
-      if (place < this.place || from > this.place) {
-        this.now = this.kept.get(from).copy();
-        this.place = from;
-      }
+    let from = place;
+    while (from > this.place && !this.kept.has(from)) from--;
+    if (place < this.place) while (!this.kept.has(from)) from--;
+    if (from !== this.place && this.kept.has(from)) {
+      this.now = this.kept.get(from).copy();
+      this.place = from;
     }
     while (this.place < place) {
       this.write(this.now, ++this.place);
-      if (this.place % this.every === 0 && !this.kept.has(this.place)) this.kept.set(this.place, this.now.copy());
+      if (this.keep.has(this.place) && !this.kept.has(this.place)) this.kept.set(this.place, this.now.copy());
     }
     return this.now;
   }

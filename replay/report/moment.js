@@ -152,7 +152,7 @@ class Desk {
     const tables = track.at(place);
     this.tell(track, tables, place, told);
     const fresh = told ? told.fresh : [[], [], [], []];
-    for (const map of this.maps) map.draw(track, tables, fresh[map.pool], (...page) => this.isChosen(...page));
+    for (const map of this.maps) map.draw(track, tables, fresh[map.pool], this.chosenPages(tables, map.pool));
     this.tree.draw(track, tables, number => this.choice?.type === "node" && this.choice.number === number);
     drawCloseup(track, place, where => this.go(where));
     this.drawRequests(track, tables);
@@ -167,11 +167,14 @@ class Desk {
     document.body.dataset.track = this.rank;
   }
 
-  isChosen(pool, page, kind, holder) {
-    const choice = this.choice;
-    if (!choice) return false;
-    if (choice.type === "page") return choice.pool === pool && choice.number === page;
-    return choice.number === holder && kind === (choice.type === "node" ? TREE : REQUEST);
+  // The pages of a pool that were chosen, or that the node or request has that was chosen.
+  chosenPages(tables, pool) {
+    const choice = this.choice, pages = [];
+    if (!choice) return pages;
+    if (choice.type === "page") return choice.pool === pool ? [choice.number] : pages;
+    const wanted = choice.type === "node" ? TREE : REQUEST, kind = tables.kind[pool], holder = tables.holder[pool];
+    for (let page = 1; page < kind.length; page++) if (kind[page] === wanted && holder[page] === choice.number) pages.push(page);
+    return pages;
   }
 
   // What one event moved: pages by pool, from whom to whom.

@@ -53,18 +53,13 @@ class PageMap {
     this.columns = Math.max(1, Math.floor(width / this.cell));
     const height = Math.ceil(size / this.columns) * this.cell;
     const pen = canvasOf(this.canvas, width, height);
-    const gap = this.cell > 5 ? 1 : 0, edge = this.cell - gap;
-    const colours = Object.fromEntries(STACK.map(name => [name, colour(name)]));
-    const kind = tables.kind[this.pool], holder = tables.holder[this.pool];
-    for (let page = 0; page < size; page++) {
-      pen.fillStyle = colours[page ? accountOf(track, tables, this.pool, kind[page], holder[page]) : "reserved"];
-      pen.fillRect(page % this.columns * this.cell, Math.floor(page / this.columns) * this.cell, edge, edge);
-    }
+    if (this.cell > 5) this.paintSquares(pen);
+    else this.paintDots(pen);
     pen.lineWidth = this.cell > 5 ? 2 : 1;
     pen.strokeStyle = colour("ink");
     for (const page of fresh) this.ring(pen, page);
     pen.strokeStyle = colour("alarm");
-    for (let page = 1; page < size; page++) if (chosen(this.pool, page, kind[page], holder[page])) this.ring(pen, page);
+    for (const page of chosen) this.ring(pen, page);
     if (document.activeElement === this.canvas) {
       pen.strokeStyle = colour("accent");
       pen.lineWidth = 3;
@@ -72,9 +67,56 @@ class PageMap {
     }
   }
 
+  // The account of each page, by its place in STACK; nodes are looked up once.
+  accounts() {
+    const { track, tables, pool } = this, kinds = tables.kind[pool], holders = tables.holder[pool];
+    const places = new Uint8Array(this.size), nodes = new Map();
+    const plain = track.head.kinds.map(name => Math.max(0, STACK.indexOf(name)));
+    for (let page = 1; page < this.size; page++) {
+      if (kinds[page] !== TREE) places[page] = plain[kinds[page]] || 0;
+      else {
+        let place = nodes.get(holders[page]);
+        if (place === undefined) {
+          place = STACK.indexOf(accountOf(track, tables, pool, TREE, holders[page]));
+          nodes.set(holders[page], place);
+        }
+        places[page] = place;
+      }
+    }
+    return places;
+  }
+
+  paintSquares(pen) {
+    const colours = STACK.map(colour), accounts = this.accounts(), edge = this.cell - 1;
+    for (let page = 0; page < this.size; page++) {
+      pen.fillStyle = colours[accounts[page]];
+      pen.fillRect(page % this.columns * this.cell, Math.floor(page / this.columns) * this.cell, edge, edge);
+    }
+  }
+
+  // A pool of many pages: a pixel each, drawn larger.
+  paintDots(pen) {
+    const colours = STACK.map(name => pixelOf(colour(name))), accounts = this.accounts();
+    const rows = Math.ceil(this.size / this.columns), image = new ImageData(this.columns, rows);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let page = 0; page < this.size; page++) pixels[page] = colours[accounts[page]];
+    const small = document.createElement("canvas");
+    small.width = this.columns;
+    small.height = rows;
+    small.getContext("2d").putImageData(image, 0, 0);
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(small, 0, 0, this.columns * this.cell, rows * this.cell);
+  }
+
   ring(pen, page) {
     pen.strokeRect(page % this.columns * this.cell, Math.floor(page / this.columns) * this.cell, this.cell - 1, this.cell - 1);
   }
+}
+
+// A colour as `#rrggbb` in the order of bytes of an image on machines of today.
+function pixelOf(text) {
+  const [red, green, blue] = [1, 3, 5].map(at => parseInt(text.slice(at, at + 2), 16));
+  return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
 }
 
 function canvasOf(canvas, width, height) {
