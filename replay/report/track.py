@@ -16,8 +16,8 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import check_opened, enter, opened_state
-from radixledger.replay.report.cells import Look
 from radixledger.replay.report.lives import TEXT_MAX, Life, Lives
+from radixledger.replay.report.look import Look
 from radixledger.replay.report.occupancy import Bucket, Occupancy
 from radixledger.replay.report.packet import Packet, merged
 from radixledger.replay.report.ranges import Range

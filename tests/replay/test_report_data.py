@@ -16,7 +16,7 @@ from radixledger.journal.units import NO_PAGES, Pages, Rank, RequestId
 from radixledger.journal.writer import JournalWriter
 from radixledger.replay.ending import Ending
 from radixledger.replay.report import track
-from radixledger.replay.report.cells import Look
+from radixledger.replay.report.look import Look
 from radixledger.replay.report.packet import Packet
 from radixledger.replay.report.ranges import detail_ranges
 from radixledger.replay.report.track import Share
