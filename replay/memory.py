@@ -125,7 +125,7 @@ class Memory:
         return _chains(self._start(above, node.namespace), node.key, state.stride)
 
     def _start(self, parent: int, namespace: bytes) -> int:
-        return hash(namespace) if parent == ROOT else self._chains.get(parent, 0)
+        return hash(namespace) if parent == ROOT else self._chains.get(parent, ~parent)
 
     # -- what is there ---------------------------------------------------------------------------------------
 
