@@ -149,7 +149,9 @@ def _told(row: Row, field: str, count: int) -> str:
 
 def remarks(found: Comparison) -> Iterator[str]:
     """What is to be known of the figures, a line each."""
-    if found.again is not None:
+    if found.again is None:
+        yield "The record is another server's, which nobody here can run: it is not sent again as it was"
+    else:
         yield _faithful(found.again, found.recorded)
     estimates: dict[tuple[str, ...], list[str]] = {}
     for each in found.outcomes:

@@ -116,7 +116,7 @@ def _read(
     run: Path, ranks: Sequence[Rank], folder: Path, salvage: bool, processes: int, progress: Progress,
     readers: Sequence[JournalReader],
 ) -> list[Transcript]:  # fmt: skip
-    events = sum(max(0, reader.last_seq - reader.first_seq + 1) for reader in readers)
+    events = sum(map(_events_of, readers))
     work = []
     for rank in ranks:
         (folder / str(rank)).mkdir()
@@ -131,6 +131,14 @@ def _read(
     if not any(each.schedule.jobs for each in transcripts):
         raise Unsendable(f"{run}: no request is admitted in this journal, so there is nothing to send again")
     return transcripts
+
+
+def _events_of(reader: JournalReader) -> int:
+    """How many events there are, for who waits for them; damage is told when it is met."""
+    try:
+        return max(0, reader.last_seq - reader.first_seq + 1)
+    except JournalError:
+        return 0
 
 
 def _transcribe(run: Path, rank: Rank, salvage: bool, folder: Path, steps: Steps) -> Transcript | str:

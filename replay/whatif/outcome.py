@@ -90,6 +90,8 @@ def why_estimated(
     ):
         if count:
             yield f"{_of(count, 'request')} {what}"
+    if strayed.turned_down:
+        yield f"{_of(strayed.turned_down, 'command')} of the record was refused"
     if strayed.unkept:
         yield f"{_of(strayed.unkept, 'chunk')} could not be kept for want of state slots"
     if strayed.unknown_jobs:

@@ -6,7 +6,7 @@ goes on without the schedule, as `crowd` says. Rule: in the recorded configurati
 given in the same order, and the cache ends in the same state.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from radixledger.cache.digest import digest
 from radixledger.cache.invariants import broken_laws
@@ -27,6 +27,7 @@ from radixledger.replay.whatif.schedule import (
     Schedule,
     numbers_in,
 )
+from radixledger.replay.whatif.seats import Seated
 from radixledger.replay.whatif.strayed import Strayed
 
 Tick = Callable[[int], None]
@@ -64,7 +65,10 @@ class Redrive:
         """Send all of it; the digest of the state at the end."""
         try:
             for act in self._schedule.acts():
-                self._acts[type(act)](act)
+                try:
+                    self._acts[type(act)](act)
+                except Refusal:
+                    self.strayed.turned_down += 1
                 self._tick(act.times if isinstance(act, Grow) else 1)
             while self._crowd.late or self._crowd.live:
                 self._crowd.let_in()
@@ -105,6 +109,8 @@ class Redrive:
         crowd = self._crowd
         jobs, to = numbers_in(act.jobs).tolist(), numbers_in(act.to).tolist()
         if act.decode:
+            if behind := self._behind(jobs, [reached - 1 for reached in to]):
+                crowd.compute_prompts(behind)
             for further in range(act.times):
                 if crowd.late:
                     crowd.let_in()
@@ -113,13 +119,17 @@ class Redrive:
                     crowd.settle_due(as_recorded=self._as_recorded)
             return
         crowd.let_in()
-        targets = [
-            (live, min(reached, live.prompt))
-            for number, reached in zip(jobs, to, strict=True)
-            if (live := crowd.on_schedule(number)) is not None
-        ]
-        crowd.compute_prompts(targets)
+        crowd.compute_prompts(self._behind(jobs, to))
         crowd.settle_due(as_recorded=self._as_recorded)
+
+    def _behind(self, jobs: Sequence[int], to: Sequence[int]) -> list[tuple[Seated, int]]:
+        """Who of `jobs` has not reached his token of `to`."""
+        crowd = self._crowd
+        return [
+            (live, reached)
+            for number, reached in zip(jobs, to, strict=True)
+            if (live := crowd.on_schedule(number)) is not None and crowd.length(live) < reached
+        ]
 
     def _keep(self, act: Keep) -> None:
         live = self._crowd.on_schedule(act.job)
@@ -136,7 +146,9 @@ class Redrive:
             live.in_vain = act.in_vain
             self._crowd.due[live.number] = live
         else:
-            self._crowd.finish(live)
+            self._crowd.compute_prompts(self._behind((act.job,), (live.job.tokens,)))
+            if self._crowd.on_schedule(act.job) is live:
+                self._crowd.finish(live)
 
     def _empty(self, _: Empty) -> None:
         try:

@@ -22,6 +22,8 @@ class Strayed(Struct):
     """Requests with pages whose key nobody told."""
     unknown_pages: int = 0
     """Those pages, of the recorded size; keys of their own were made up for them."""
+    turned_down: int = 0
+    """Commands that the cache refused."""
     unkept: int = 0
     """Chunks that could not be kept for want of state slots."""
 

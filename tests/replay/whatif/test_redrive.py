@@ -8,12 +8,14 @@ import pytest
 from msgspec.structs import asdict
 
 from radixledger.replay.whatif.outcome import why_estimated
-from radixledger.replay.whatif.schedule import End, Leave, Restart
+from radixledger.replay.whatif.schedule import End, Grow, Leave, Restart
 from radixledger.replay.whatif.settings import settings_of
 from radixledger.replay.whatif.strayed import Strayed
 from radixledger.tools.opening import Recording
 from radixledger.tools.streams import Job as Asked
 
+from ...cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, STATE_SHAPES
+from ..runs import written
 from .recorded import Sequenced, drive, sent, taken, without
 
 ROUTES: dict[str, dict[str, Any]] = {
@@ -199,3 +201,32 @@ def test_what_never_strayed_is_no_estimate(tmp_path: Path) -> None:
         one = Strayed(**{field: 1})
         told = list(why_estimated(opened, opened, (), one, (5, 5)))
         assert len(told) == (field != "unknown_pages"), field
+
+
+@pytest.mark.parametrize(
+    ("shape", "route"),
+    [(SHAPES[1], None), (SHAPES[3], "legacy"), (FULL_SHAPES[1], None), *((s, r) for r, s in CHUNK_SHAPES.items()),
+     *((shape, None) for shape in STATE_SHAPES)],
+)  # fmt: skip
+def test_whatever_was_done_to_a_rank_its_requests_go_through(
+    shape: tuple[int, ...], route: str | None, tmp_path: Path
+) -> None:
+    """N7: beside locks, evictions, frees and inserts of strangers, with states of recurrent layers too; no law is broken."""
+    written(tmp_path / "run", 250, shape=shape, route=route, redaction="hashed")
+    record = taken(tmp_path / "run", tmp_path / "taken")
+    for settings in ({}, {"full_pages": "25"}, {"route": "radix"}):
+        redrive, _ = sent(record, **settings)
+        assert redrive.broken == []
+        assert redrive.figures.finished + redrive.strayed.unended >= record.figures.finished > 10
+        assert redrive.strayed.turned_down == 0
+
+
+def test_a_request_that_decodes_what_its_server_computes_as_a_prompt_catches_up(tmp_path: Path) -> None:
+    """J17: the last token of a prompt may be computed as a step of decoding, behind a hit of all the others."""
+    drive(tmp_path / "run", stream=prompts(), running=1, full=34, swa=20)
+    record = taken(tmp_path / "run", tmp_path / "taken")
+    acts = [act for act in record.acts if not (isinstance(act, Grow) and not act.decode)]
+    redrive, _ = sent(without(record, acts=acts, room=tmp_path / "decoding"))
+    assert redrive.figures.finished == 40
+    assert redrive.figures.computed_tokens == record.figures.computed_tokens
+    assert redrive.broken == []
