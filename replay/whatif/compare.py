@@ -4,32 +4,21 @@ Each rank is read into a schedule and sent again alone, because ranks share noth
 of its own. Rule: all settings are checked before the first event is read.
 """
 
-import resource
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from radixledger.cache.digest import digest
 from radixledger.journal.errors import JournalError
 from radixledger.journal.events import Opened
-from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
-from radixledger.replay.seek import beginning_of
-from radixledger.replay.whatif.bound import Use, best_hits
-from radixledger.replay.whatif.content import content_for
 from radixledger.replay.whatif.crew import Steps, done_by
-from radixledger.replay.whatif.meter import Figures, Meter
+from radixledger.replay.whatif.meter import Figures
 from radixledger.replay.whatif.outcome import Comparison, Outcome, why_estimated
-from radixledger.replay.whatif.redrive import Redrive
-from radixledger.replay.whatif.requests import transcribed
-from radixledger.replay.whatif.room import can_never_fit
-from radixledger.replay.whatif.schedule import Admit, End, Leave, Schedule, ScheduleWriter
+from radixledger.replay.whatif.pieces import Bound, Pool, Sent, Transcript, bound, pool, send, transcribe
 from radixledger.replay.whatif.settings import can_be_sent_again, configured, is_recorded
 from radixledger.replay.whatif.strayed import Strayed
 
@@ -37,39 +26,8 @@ Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 """Given a label and how many steps there will be: something that is told how many steps were done since."""
 
 
-Pool = tuple[int, int, int, int, int, int]
-"""What a bound depends on: the rank's place, and the sizes."""
-
-
 class Unsendable(JournalError):
     """A journal that gives no requests to send."""
-
-
-class Transcript(NamedTuple):
-    """One rank as it was recorded."""
-
-    schedule: Schedule
-    figures: Figures
-    digest: bytes
-    notices: list[str]
-
-
-class Sent(NamedTuple):
-    """One rank as it would have been."""
-
-    figures: Figures
-    strayed: Strayed
-    broken: list[str]
-    digest: bytes
-    seconds: float
-    peak_bytes: int
-
-
-class Bound(NamedTuple):
-    """Belady's bound of one rank, in tokens."""
-
-    hit: int
-    asked: int
 
 
 class _Plan(NamedTuple):
@@ -120,7 +78,7 @@ def _read(
     work = []
     for rank in ranks:
         (folder / str(rank)).mkdir()
-        work.append(partial(_transcribe, run, rank, salvage, folder / str(rank)))
+        work.append(partial(transcribe, run, rank, salvage, folder / str(rank)))
     with progress("reading", events) as advance:
         found = done_by(processes, work, advance)
     transcripts = []
@@ -141,38 +99,17 @@ def _events_of(reader: JournalReader) -> int:
         return 0
 
 
-def _transcribe(run: Path, rank: Rank, salvage: bool, folder: Path, steps: Steps) -> Transcript | str:
-    """One rank's schedule; what cannot be read, in words, because errors of all kinds do not travel."""
-    writer, meter = ScheduleWriter(folder), Meter()
-    try:
-        reader = JournalReader(run, rank, salvage=salvage)
-        begin = beginning_of(reader)
-        frames = _counted(reader.frames(begin.next_seq), steps)
-        schedule, state = transcribed(frames, begin.state, reader.opened, writer, meter)
-        return Transcript(schedule, meter.finish(state), digest(state), [*begin.passed_over, *reader.notices])
-    except JournalError as error:
-        return str(error)
-    finally:
-        writer.abandon()
-
-
-def _counted(frames: Iterator[Frame], steps: Steps) -> Iterator[Frame]:
-    for frame in frames:
-        yield frame
-        steps.tick(len(frame.events))
-
-
 def _sent_through(
     plans: Sequence[_Plan], transcripts: Sequence[Transcript], processes: int, progress: Progress
 ) -> Comparison:
     schedules = [each.schedule for each in transcripts]
-    pools = {_pool(place, opened): opened for plan in plans for place, opened in enumerate(plan.opened)}
+    pools = {pool(place, opened): opened for plan in plans for place, opened in enumerate(plan.opened)}
     work: list[Callable[[Steps], Sent | Bound]] = [
-        partial(_send, schedule, opened)
+        partial(send, schedule, opened)
         for plan in plans
         for schedule, opened in zip(schedules, plan.opened, strict=True)
     ]
-    work += [partial(_bound, schedules[pool[0]], opened) for pool, opened in pools.items()]
+    work += [partial(bound, schedules[pool[0]], opened) for pool, opened in pools.items()]
     steps = sum(each.steps for each in schedules) * len(plans)
     steps += sum(schedules[place].jobs for place, *_ in pools)
     with progress("sending", steps) as advance:
@@ -193,57 +130,6 @@ def _sent_through(
     )  # fmt: skip
 
 
-def _pool(place: int, opened: Opened) -> Pool:
-    config = opened.config
-    return (
-        place,
-        config.page_size,
-        config.full_pages,
-        config.context_pages,
-        config.swa_pages,
-        opened.window_need,
-    )
-
-
-def _send(schedule: Schedule, opened: Opened, steps: Steps) -> Sent:
-    begun = time.monotonic()
-    redrive = Redrive(
-        schedule,
-        opened,
-        content_for(schedule.opened, opened.config.page_size),
-        as_recorded=is_recorded(schedule.opened, opened),
-        tick=steps.tick,
-    )
-    end = redrive.run()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Sent(redrive.figures, redrive.strayed, redrive.broken, end, time.monotonic() - begun, peak)
-
-
-def _bound(schedule: Schedule, opened: Opened, steps: Steps) -> Bound:
-    page_size, job_of, asked = opened.config.page_size, schedule.job_of(), 0
-    content = content_for(schedule.opened, page_size)
-
-    def uses() -> Iterator[Use]:
-        nonlocal asked
-        for act in schedule.acts():
-            if not isinstance(act, Admit | Leave):
-                continue
-            job = job_of(act.job)
-            if can_never_fit(opened, job, schedule.chunk_tokens):
-                continue
-            if isinstance(act, Admit):
-                key = content.upto(content.whole(act.job, job), act.prompt)
-                asked += act.prompt
-                yield Use(key, (act.prompt - 1) // page_size, True, job.namespace)
-                steps.tick(1)
-            elif act.how == End.FINISHED:
-                key = content.given(content.whole(act.job, job), job)
-                yield Use(key, len(key) // content.stride, False, job.namespace)
-
-    hits = best_hits(uses(), stride=content.stride, capacity=opened.config.full_pages)
-    return Bound(hits * page_size, asked)
-
-
 def _outcome(
     plan: _Plan,
     transcripts: Sequence[Transcript],
@@ -257,7 +143,7 @@ def _outcome(
         outcome.strayed.add(each.strayed)
         outcome.broken += each.broken
         odd |= dict.fromkeys(transcript.schedule.odd)
-        bound = bounds[_pool(place, opened)]
+        bound = bounds[pool(place, opened)]
         outcome.bound_tokens += bound.hit
         outcome.asked_tokens += bound.asked
         outcome.seconds = max(outcome.seconds, each.seconds)

@@ -1,0 +1,134 @@
+"""What one process does of a what-if: read a rank into a schedule, send it through a configuration, bound it.
+
+Rule: what goes in and comes out passes between processes, so it is data; errors of journals come out as words.
+"""
+
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from radixledger.cache.digest import digest
+from radixledger.journal.errors import JournalError
+from radixledger.journal.events import Opened
+from radixledger.journal.frame import Frame
+from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import Rank
+from radixledger.replay.seek import beginning_of
+from radixledger.replay.whatif.bound import Use, best_hits
+from radixledger.replay.whatif.content import content_for
+from radixledger.replay.whatif.crew import Steps
+from radixledger.replay.whatif.meter import Figures, Meter
+from radixledger.replay.whatif.redrive import Redrive
+from radixledger.replay.whatif.requests import transcribed
+from radixledger.replay.whatif.room import can_never_fit
+from radixledger.replay.whatif.schedule import Admit, End, Leave, Schedule, ScheduleWriter
+from radixledger.replay.whatif.settings import is_recorded
+from radixledger.replay.whatif.strayed import Strayed
+
+Pool = tuple[int, int, int, int, int, int]
+"""What a bound depends on: the rank's place, and the sizes."""
+
+
+class Transcript(NamedTuple):
+    """One rank as it was recorded."""
+
+    schedule: Schedule
+    figures: Figures
+    digest: bytes
+    notices: list[str]
+
+
+class Sent(NamedTuple):
+    """One rank as it would have been."""
+
+    figures: Figures
+    strayed: Strayed
+    broken: list[str]
+    digest: bytes
+    seconds: float
+    peak_bytes: int
+
+
+class Bound(NamedTuple):
+    """Belady's bound of one rank, in tokens."""
+
+    hit: int
+    asked: int
+
+
+def transcribe(run: Path, rank: Rank, salvage: bool, folder: Path, steps: Steps) -> Transcript | str:
+    """One rank's schedule; what cannot be read, in words, because errors of all kinds do not travel."""
+    writer, meter = ScheduleWriter(folder), Meter()
+    try:
+        reader = JournalReader(run, rank, salvage=salvage)
+        begin = beginning_of(reader)
+        frames = _counted(reader.frames(begin.next_seq), steps)
+        schedule, state = transcribed(frames, begin.state, reader.opened, writer, meter)
+        return Transcript(schedule, meter.finish(state), digest(state), [*begin.passed_over, *reader.notices])
+    except JournalError as error:
+        return str(error)
+    finally:
+        writer.abandon()
+
+
+def _counted(frames: Iterator[Frame], steps: Steps) -> Iterator[Frame]:
+    for frame in frames:
+        yield frame
+        steps.tick(len(frame.events))
+
+
+def pool(place: int, opened: Opened) -> Pool:
+    """What the bound of the rank at `place` depends on."""
+    config = opened.config
+    return (
+        place,
+        config.page_size,
+        config.full_pages,
+        config.context_pages,
+        config.swa_pages,
+        opened.window_need,
+    )
+
+
+def send(schedule: Schedule, opened: Opened, steps: Steps) -> Sent:
+    """Send one rank through a configuration."""
+    begun = time.monotonic()
+    redrive = Redrive(
+        schedule,
+        opened,
+        content_for(schedule.opened, opened.config.page_size),
+        as_recorded=is_recorded(schedule.opened, opened),
+        tick=steps.tick,
+    )
+    end = redrive.run()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return Sent(redrive.figures, redrive.strayed, redrive.broken, end, time.monotonic() - begun, peak)
+
+
+def bound(schedule: Schedule, opened: Opened, steps: Steps) -> Bound:
+    """Belady's bound of one rank, for the pools of a configuration and the requests that fit them."""
+    page_size, job_of, asked = opened.config.page_size, schedule.job_of(), 0
+    content = content_for(schedule.opened, page_size)
+
+    def uses() -> Iterator[Use]:
+        nonlocal asked
+        for act in schedule.acts():
+            if not isinstance(act, Admit | Leave):
+                continue
+            job = job_of(act.job)
+            if can_never_fit(opened, job, schedule.chunk_tokens):
+                continue
+            if isinstance(act, Admit):
+                key = content.upto(content.whole(act.job, job), act.prompt)
+                asked += act.prompt
+                yield Use(key, (act.prompt - 1) // page_size, True, job.namespace)
+                steps.tick(1)
+            elif act.how == End.FINISHED:
+                key = content.given(content.whole(act.job, job), job)
+                yield Use(key, len(key) // content.stride, False, job.namespace)
+
+    hits = best_hits(uses(), stride=content.stride, capacity=opened.config.full_pages)
+    return Bound(hits * page_size, asked)
