@@ -8,14 +8,13 @@ to yes; that it is the first one follows only where the answer never turns back,
 from collections.abc import Callable
 from typing import NamedTuple
 
-from radixledger.cache.image import image, restore
 from radixledger.cache.state import State
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.reader import JournalReader, SnapshotRef
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import fold
 from radixledger.replay.found import Ask, Found, end_of, tell
-from radixledger.replay.seek import Watch, load, state_at
+from radixledger.replay.seek import Watch, copied, load, state_at
 
 FOLDED_AT_ONCE = 256
 """Events between a no and a yes from which on every command is looked at."""
@@ -136,7 +135,9 @@ class _Search:
             stop = self._end_of((_seq(state) + high) // 2)
             if stop >= high:
                 break
-            copy = None if state is None else restore(image(state))
+            copy = None if state is None else copied(state)
+            if state is not None and copy is None:
+                break  # a lawless state: it is folded on, command by command
             tried = fold(self._reader.frames(Seq(_seq(state) + 1)), copy, until=stop)
             if _asked(self._found, self._ask, tried):
                 high = stop

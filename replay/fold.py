@@ -75,7 +75,9 @@ def fold(frames: Iterable[Frame], state: State | None = None, *, until: int | No
     What broke on the way stands in its `findings`. Raises Unfoldable, also where there is nothing to fold.
     """
     for frame in frames:
-        events = frame.events if until is None else frame.events[: until + 1 - frame.seq_first]
+        events = frame.events if until is None else frame.events[: max(0, until + 1 - frame.seq_first)]
+        if state is None and not events:
+            raise Unfoldable(frame.seq_first, f"nothing is left of the events up to {until}")
         if state is None:
             state, events = opened_state(events[0], frame.seq_first), events[1:]
         else:

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from radixledger.cache.image import image, restore
 from radixledger.cache.invariants import LAWS
 from radixledger.cache.law import Law
 from radixledger.cache.state import Finding, State
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import fold
-from radixledger.replay.seek import beginning_of, state_at
+from radixledger.replay.seek import beginning_of, copied, state_at
 from radixledger.replay.verdict import Told, told
 
 
@@ -44,7 +43,10 @@ def first_broken(reader: JournalReader, low: int, high: int, laws: Sequence[Law]
         stop = _end_of(reader, (lowest + high) // 2)
         if stop >= high:
             break
-        tried = fold(reader.frames(Seq(_at(state) + 1)), _copy(state), until=stop)
+        copy = None if state is None else copied(state)
+        if state is not None and copy is None:
+            break  # lawless in another way: it is folded on, command by command
+        tried = fold(reader.frames(Seq(_at(state) + 1)), copy, until=stop)
         if any(_broken(tried, laws)):
             high = stop
         else:
@@ -79,7 +81,3 @@ def _end_of(reader: JournalReader, seq: int) -> int:
     """The last event of the command that event `seq` belongs to."""
     frame = next(iter(reader.frames(Seq(seq))))
     return frame.seq_first + len(frame.events) - 1
-
-
-def _copy(state: State | None) -> State | None:
-    return None if state is None else restore(image(state))

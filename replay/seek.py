@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from radixledger.cache.digest import digest
-from radixledger.cache.image import BadImage, restore
+from radixledger.cache.image import BadImage, image, restore
 from radixledger.cache.state import State
 from radixledger.journal.errors import NoBaseline, NoSuchEvent, ReaderError
 from radixledger.journal.reader import Frame, JournalReader, SnapshotRef
@@ -41,9 +41,9 @@ class Beginning(NamedTuple):
 
 def load(reader: JournalReader, ref: SnapshotRef) -> State:
     """The state that a snapshot holds; raises BadSnapshot, or what the reader raises."""
-    image, recorded = reader.read_snapshot(ref)
+    packed, recorded = reader.read_snapshot(ref)
     try:
-        state = restore(image)
+        state = restore(packed)
     except BadImage as error:
         raise BadSnapshot(ref, str(error)) from error
     if state.seq != ref.seq:
@@ -88,6 +88,15 @@ def state_at(reader: JournalReader, seq: int, watch: Watch = iter) -> State:
     if begin.state is not None and begin.state.seq == seq:
         return begin.state
     return fold(watch(reader.frames(begin.next_seq)), begin.state, until=seq)
+
+
+def copied(state: State) -> State | None:
+    """The same state once more, for who folds on from both; None for a lawless one, which no image tells whole."""
+    try:
+        copy = restore(image(state))
+        return copy if digest(copy) == digest(state) else None
+    except (KeyError, IndexError, AttributeError, ValueError, TypeError, OverflowError):
+        return None
 
 
 def seq_at(reader: JournalReader, time_ns: int) -> Seq:

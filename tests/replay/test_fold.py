@@ -106,6 +106,14 @@ def test_what_gives_no_state_says_so(name: str) -> None:
         fold(make())
 
 
+def test_a_fold_up_to_what_is_lost_says_so() -> None:
+    """In salvage a gap may stand for the first events; there is no state up to one of them."""
+    frames = [Frame(Seq(50), 0, 0, 0, [Gap(50, "lost")]), *Driven(1).run(5).journal.frames]
+    for until in (1, 10, 49):
+        with pytest.raises(Unfoldable, match=f"up to {until}"):
+            fold(frames, until=until)
+
+
 def with_double_free(frames: list[Frame]) -> tuple[list[Frame], int]:
     """The frames with a second free of pages behind their first, and its number."""
     for frame in frames:
