@@ -84,18 +84,12 @@ def _brought(state: State, request: Request, count: int, operation: Operation) -
             f"{state.config.key_mode} key of {state.key_length(row)} units",
             request=request.id,
         )
-    return Slice(
-        pages=row_pages(state, row, 0, count),
-        prev=int(rows.protected[row]) // page_size,
-        released=int(rows.cursor[row]) // page_size,
-        giver=request_account(request.id),
-        request=request.id,
-        operation=operation,
-        start=state.nodes[request.node],
-        recurrent=Pages(
-            b"".join([each.carried(state, request, count, operation) for each in state.components])
-        ),
-    )
+    carried = b"".join([each.carried(state, request, count, operation) for each in state.components])
+    prev, released = int(rows.protected[row]) // page_size, int(rows.cursor[row]) // page_size
+    pages, start = row_pages(state, row, 0, count), state.nodes[request.node]
+    giver = request_account(request.id)
+    # In their order, since names would take longer than the tuple.
+    return Slice(pages, prev, released, giver, request.id, operation, start, Pages(carried))
 
 
 def cache_unfinished(

@@ -9,7 +9,6 @@ from operator import mul
 
 import numpy as np
 
-from radixledger.cache.ledger import places_of
 from radixledger.cache.spare import bequeath, offer_above, offer_spare, take_up, will
 from radixledger.cache.standing import age, esteem
 from radixledger.cache.state import (
@@ -44,6 +43,7 @@ from radixledger.cache.weights import (
 )
 from radixledger.journal.units import NO_PAGES, BoundaryId, Pages
 
+_UNSIGNED = np.dtype("<u4")
 _NEAR = lane(PLACE_LANE, 1 << 12)
 _FEW_PLACES = 12
 """Up to so many pages a loop over ints sums up faster than arrays do."""
@@ -58,7 +58,7 @@ def place_sum(start: int, pages: Pages) -> int:
         return weights.item(start) * int.from_bytes(pages, "little")
     if count <= _FEW_PLACES:
         return sum(map(mul, weights[start:end].tolist(), memoryview(pages).cast("I")))
-    return int(weights[start:end].dot(places_of(pages).astype(np.uint64)))
+    return int(weights[start:end].dot(np.frombuffer(pages, _UNSIGNED)))
 
 
 def node_value(node: Node) -> int:
@@ -201,8 +201,7 @@ def cut(state: State, node: Node, upper: Node, boundary: BoundaryId) -> None:
     parent = node.parent
     assert parent is not None, "the root is never cut"
     assert parent.children is not None, "a node hangs in its parent"
-    state.tree_digest -= node.weight * node_value(node)
-    stride = state.stride
+    stride, live = state.stride, bool(node.swa)
     parent.children[child_key(node, stride)] = upper
     node.key = node.key[upper.pages * stride :]
     node.full = Pages(node.full[upper.pages * 4 :])
@@ -216,14 +215,16 @@ def cut(state: State, node: Node, upper: Node, boundary: BoundaryId) -> None:
     upper.demoted = int(not node.full)
     upper.hits, upper.backup, upper.priority = node.hits, node.backup, node.priority
     upper.boundary = boundary
-    node.boundary = BoundaryId(0)
+    former, node.boundary = node.boundary, BoundaryId(0)
     upper.tick = node.tick
     upper.swa_tick = node.swa_tick - node.pages
     upper.content = content_of(upper)
     node.content -= upper.content
     state.nodes[upper.id] = upper
     state.next_node = max(state.next_node, upper.id + 1)
-    state.tree_digest += node.weight * node_value(node) + upper.weight * node_value(upper)
+    moved = PARENT * (upper.id - parent.id) - PAGES * upper.pages - BOUNDARY * former - upper.content
+    moved += LIVE * (bool(node.swa) - live)
+    state.tree_digest += upper.weight * node_value(upper) + node.weight * moved
     offer_window(state, upper)
 
 

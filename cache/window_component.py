@@ -19,7 +19,7 @@ from radixledger.cache.state import Node, Receipt, Request, State
 from radixledger.journal.accounts import Pool
 from radixledger.journal.causes import Cause, Operation, Site, cause, sited
 from radixledger.journal.events import Freed, Healed, HealMode, Stop, Tombstoned
-from radixledger.journal.units import NO_PAGES, BoundaryId, NodeId, Pages
+from radixledger.journal.units import NO_PAGES, ROOT, TO_ROOT, BoundaryId, NodeId, Pages
 
 _SWA_INTERNAL = cause(Operation.EVICT, Site.SWA_INTERNAL)
 _SWA_LOCKED_LEAF = cause(Operation.EVICT, Site.SWA_LOCKED_LEAF)
@@ -130,10 +130,10 @@ class WindowComponent(Component):
             if span <= 0:
                 passed = np.array(skipped, "<i8").tobytes() if skipped else b""
                 if node.boundary:
-                    return Segment(node.boundary, skipped=passed)
+                    return Segment(node.boundary, ROOT, passed)
                 return Segment(BoundaryId(state.next_boundary), NodeId(node.id), passed)
             node = node.parent
-        return Segment(skipped=np.array(skipped, "<i8").tobytes() if skipped else b"")
+        return Segment(TO_ROOT, ROOT, np.array(skipped, "<i8").tobytes() if skipped else b"")
 
     def is_held(self, node: Node, receipt: Receipt) -> bool:
         """Whether the segment leads from its anchor to its boundary, all of it counted."""
