@@ -38,21 +38,25 @@ def extend(state: State, requests: NDArray[np.int64], grown: NDArray[np.int32]) 
     if grown.size != at.size or (grown <= 0).any():
         raise Refusal("each request grows by at least one token")
     lengths = rows.length.take(at)
-    held = -(-lengths.astype(np.int64) // page_size)
-    counts = -(-(lengths.astype(np.int64) + grown) // page_size) - held
-    needed = int(counts.sum())
+    # Few requests prefill at a time, and for few a loop over ints is faster than array operations.
+    before = lengths.tolist()
+    after = [length + more for length, more in zip(before, grown.tolist(), strict=True)]
+    held = [window.pages_for(length, page_size) for length in after]
+    counts = [stop - window.pages_for(start, page_size) for start, stop in zip(before, held, strict=True)]
+    needed = sum(counts)
     if needed:
-        if int((held + counts).max()) > state.config.context_pages:
+        if max(held) > state.config.context_pages:
             raise Refusal(
                 f"a row holds {state.config.context_pages * page_size} tokens, and a request wants more"
             )
         check_free_pages(state, needed)
-    takers = counts > 0
+    taken = np.array(counts, "<i4")
+    takers = taken > 0
     yield Extended(
-        requests.astype("<i8").tobytes(),
-        grown.astype("<i4").tobytes(),
-        requests[takers].astype("<i8").tobytes(),
-        counts[takers].astype("<i4").tobytes(),
+        requests.tobytes(),
+        grown.tobytes(),
+        requests[takers].tobytes(),
+        taken[takers].tobytes(),
         state.full.next_free(needed),
         state.swa.next_free(needed),
         _PREFILL,

@@ -216,8 +216,8 @@ class Driver:
             self._finish(live)
             return
         self._running.append(live)
-        self._ids = np.append(self._ids, np.int64(live.request))
-        self._left = np.append(self._left, np.int32(live.job.outputs - 1))
+        self._ids = np.array([*self._ids.tolist(), live.request], np.int64)
+        self._left = np.array([*self._left.tolist(), live.job.outputs - 1], np.int32)
 
     def _decode(self) -> None:
         self.cache.reclaim_batch(self._ids)
@@ -233,10 +233,10 @@ class Driver:
         self.counts.decode_steps += 1
         self._left -= 1
         if np.count_nonzero(self._left) < len(self._left):
-            done = np.flatnonzero(self._left == 0)
-            for at in done[::-1].tolist():
+            going_on = self._left != 0
+            for at in (~going_on).nonzero()[0][::-1].tolist():
                 self._finish(self._running.pop(at))
-            self._ids, self._left = np.delete(self._ids, done), np.delete(self._left, done)
+            self._ids, self._left = self._ids[going_on], self._left[going_on]
 
     # -- ends ------------------------------------------------------------------------------------------------
 

@@ -20,19 +20,30 @@ class Listened:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self.asked: list[tuple[Tokens, bool]] = []
-        """Tokens, and whether they were a prompt; what is kept at the end of a request is asked for by nobody."""
+        self._heard: list[tuple[Tokens, Tokens | None]] = []
+        """Prompts as they were handed out, alone; and again when they ended, with the answer."""
+
+    @property
+    def asked(self) -> list[tuple[Tokens, bool]]:
+        """Tokens, and whether they were a prompt; what is kept at the end of a request is asked for by nobody.
+
+        The last token of an answer has no KV.
+        """
+        return [
+            (prompt, True) if answer is None else (np.concatenate((prompt, answer[:-1])), False)
+            for prompt, answer in self._heard
+        ]
 
     def take(self) -> Job | None:
         """The next job of the stream."""
         job = self._stream.take()
         if job is not None:
-            self.asked.append((job.prompt, True))
+            self._heard.append((job.prompt, None))
         return job
 
     def ended(self, job: Job, answer: Tokens) -> None:
-        """Tell the stream, and remember the whole text; the last token has no KV."""
-        self.asked.append((np.concatenate((job.prompt, answer[:-1])), False))
+        """Tell the stream, and remember prompt and answer."""
+        self._heard.append((job.prompt, answer))
         self._stream.ended(job, answer)
 
 
