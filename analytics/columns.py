@@ -224,10 +224,14 @@ def _reclaims(group: Group) -> Columns:
 
 def _takings(group: Group) -> Columns:
     """One row for each request that took pages: how many, and the tokens that it grew by."""
+    taken = group.lengths("takers", width=8)
+    group.demand(
+        group.lengths("requests", width=8) == group.lengths("grown"), "requests and grown differ in length"
+    )
+    group.demand(taken == group.lengths("counts"), "takers and counts differ in length")
+    group = group.where(taken > 0)  # in most steps everybody grows and nobody takes a page
     requests, grown = group.packed("requests", width=8), group.packed("grown")
     takers, counts = group.packed("takers", width=8), group.packed("counts")
-    group.demand(requests.counts == grown.counts, "requests and grown differ in length")
-    group.demand(takers.counts == counts.counts, "takers and counts differ in length")
     _, named = np.unique(np.concatenate([requests.values, takers.values]), return_inverse=True)
     size, events = int(named.max()) + 1 if named.size else 1, np.arange(len(group.at))
     grew = requests.spread(events) * size + named[: requests.values.size]
