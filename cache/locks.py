@@ -65,15 +65,16 @@ def lock(state: State, node: Node, event: Locked) -> None:
         state.recurrent_protected += 1
     if not state.tail_pages:
         return
-    boundary = event.boundary
+    boundary, weights = event.boundary, 0
     while node.parent is not None:
         node.swa_locks += 1
-        state.tree_digest += node.weight * LOCKS
+        weights += node.weight
         if node.swa_locks == 1 and node.swa:
             state.swa_protected += node.pages
         if boundary and node.boundary == boundary:
             break
         node = node.parent
+    state.tree_digest += LOCKS * weights
 
 
 def unlock(state: State, node: Node, event: Unlocked) -> bool:
@@ -102,16 +103,19 @@ def unlock(state: State, node: Node, event: Unlocked) -> bool:
         offer_state(state, node)
     if not state.tail_pages:
         return balanced
-    boundary = event.boundary
+    boundary, weights = event.boundary, 0
     while node.parent is not None:
-        node.swa_locks -= 1
-        state.tree_digest -= node.weight * LOCKS
-        if node.swa_locks == 0:
-            if node.swa:
-                state.swa_protected -= node.pages
-            offer_window(state, node)
-        balanced = balanced and node.swa_locks >= 0
+        left = node.swa_locks - 1
+        node.swa_locks = left
+        weights += node.weight
+        if left <= 0:
+            balanced = balanced and left == 0
+            if left == 0:
+                if node.swa:
+                    state.swa_protected -= node.pages
+                offer_window(state, node)
         if boundary and node.boundary == boundary:
             break
         node = node.parent
+    state.tree_digest -= LOCKS * weights
     return balanced

@@ -69,7 +69,7 @@ def walk(state: State, key: bytes, namespace: bytes, *, full_only: bool = False)
     """The deepest valid boundary for `key`, whole pages of it; `full_only` asks no component (R72)."""
     stride = state.stride
     stop_at = len(key) - len(key) % stride
-    node, at, pages = state.root, 0, 0
+    node, at, pages = state.root, 0, -1
     stop = Stop.END_OF_KEY
     while at < stop_at:
         child = find_child(state, node, key, at, namespace)
@@ -77,14 +77,15 @@ def walk(state: State, key: bytes, namespace: bytes, *, full_only: bool = False)
             stop = Stop.NO_CHILD
             break
         node, child_key = child, child.key
-        pages = child.pages
-        if at + len(child_key) <= stop_at and key.startswith(child_key, at):
+        if key.startswith(child_key, at):
             at += len(child_key)
             continue
         pages = common_pages(key[:stop_at] if stop_at < len(key) else key, at, child_key, stride)
         at += pages * stride
         stop = Stop.END_OF_KEY if at == stop_at else Stop.DIVERGED
         break
+    if pages < 0:
+        pages = node.pages
     if not full_only:
         node, pages, stop = boundary(state, node, pages, stop)
     hit = node.end - node.pages + pages

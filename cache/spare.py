@@ -27,21 +27,16 @@ def spare_pages(state: State, node: Node) -> int:
 
 def needed_pages(state: State, node: Node) -> int:
     """How many pages that end where `node` does a boundary may need that lies there or below."""
-    tail, far, needed, below, each = state.tail_pages, state.reach_pages, 0, 0, node
-    while True:
-        children = each.children
-        alone = children is not None and len(children) == 1
-        if each.asked:
-            needed = max(needed, far - below)
-        elif not alone and tail - below > needed:
-            needed = tail - below
-        if children is None or not alone:
-            break
-        (each,) = children.values()
-        below += each.pages
-        if below >= far or not each.swa:
-            break
-    return needed
+    far, below = state.reach_pages, 0
+    while not node.asked:
+        children = node.children
+        if children is None or len(children) != 1:
+            return max(0, state.tail_pages - below)
+        (node,) = children.values()
+        below += node.pages
+        if below >= far or not node.swa:
+            return 0
+    return far - below  # whatever lies below needs less
 
 
 def offer_spare(state: State, node: Node) -> None:
@@ -61,16 +56,21 @@ def offer_above(state: State, node: Node) -> None:
         return
     far = span = state.reach_pages
     needed = needed_pages(state, node)
-    while node.parent is not None and span > 0:
-        pages, live = node.pages, node.swa
-        if live and pages > needed and not (node.swa_locks or node.queued & IN_SPARE_ORDER):
-            node.queued |= IN_SPARE_ORDER
-            heappush(order, (node.swa_tick, node.id, node))
+    while span > 0 and node.parent is not None:
+        pages = node.pages
+        if node.swa:
+            if pages > needed and not (node.swa_locks or node.queued & IN_SPARE_ORDER):
+                node.queued |= IN_SPARE_ORDER
+                heappush(order, (node.swa_tick, node.id, node))
+            needed -= pages
+        else:
+            needed = 0
         span -= pages
         node = node.parent
         if node.children is None or len(node.children) != 1:
             return
-        needed = far if node.asked else needed - pages if live else 0
+        if node.asked:
+            needed = far
 
 
 # -- prompts and their answers -------------------------------------------------------------------------------

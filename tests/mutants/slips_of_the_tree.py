@@ -30,7 +30,7 @@ TREE = (
     Slip("an_order_believes_its_old_entries", "cache/eviction.py", "        elif node.swa_tick != tick:\n            heapreplace(order, (node.swa_tick, node.id, node))\n        else:\n            return node\n    return None\n\n\ndef oldest_copy", "        else:\n            return node\n    return None\n\n\ndef oldest_copy", ("R103",)),
     Slip("each_rank_is_asked_for_all_of_it", "cache/radix_face.py", "max(0, want - got) for want, got", "want for want, got", ("R107",)),
     Slip("a_leaf_that_full_holds_goes", _WINDOW, "        if node.holds:\n", "        if node.holds < 0:\n", ("R109",)),
-    Slip("a_released_mark_is_wiped_off", "cache/locks.py", "        balanced = balanced and node.swa_locks >= 0\n        if boundary and node.boundary == boundary:\n", "        balanced = balanced and node.swa_locks >= 0\n        if boundary and node.boundary == boundary:\n            node.boundary = type(boundary)(0)\n", ("R117",)),
+    Slip("a_released_mark_is_wiped_off", "cache/locks.py", "                offer_window(state, node)\n        if boundary and node.boundary == boundary:\n", "                offer_window(state, node)\n        if boundary and node.boundary == boundary:\n            node.boundary = type(boundary)(0)\n", ("R117",)),
     Slip("a_short_path_gets_a_mark", _WINDOW, "            if span <= 0:\n", "            if span <= 0 or node.parent.parent is None:\n", ("R119",)),
     Slip("a_window_healed_under_a_lock_may_go", "cache/evolve_tree.py", "    if node.swa_locks:\n        state.swa_protected += node.pages\n", "", ("R123",)),
 )  # fmt: skip
