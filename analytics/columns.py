@@ -225,9 +225,8 @@ def _reclaims(group: Group) -> Columns:
 def _takings(group: Group) -> Columns:
     """One row for each request that took pages: how many, and the tokens that it grew by."""
     taken = group.lengths("takers", width=8)
-    group.demand(
-        group.lengths("requests", width=8) == group.lengths("grown"), "requests and grown differ in length"
-    )
+    alike = group.lengths("requests", width=8) == group.lengths("grown")
+    group.demand(alike, "requests and grown differ in length")
     group.demand(taken == group.lengths("counts"), "takers and counts differ in length")
     group = group.where(taken > 0)  # in most steps everybody grows and nobody takes a page
     requests, grown = group.packed("requests", width=8), group.packed("grown")
