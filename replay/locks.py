@@ -5,7 +5,7 @@ has ended is a leak: its pages stay until the process ends. Faults are those of 
 words (`holds`). Rule: one pass, and memory bounded by what is locked at once.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -87,9 +87,11 @@ class Locks:
                 number, boundary, skipped = request.receipt
                 self._hold(number, boundary, request.id, request.rid, "", 0, [*skipped], state.clock)
                 self._out[number, boundary] = self._out.get((number, boundary), 0) + 1
+        told: Counter[int] = Counter()
+        for place, count in self._out.items():
+            told[place[0]] += count
         for node in state.nodes.values():
-            told = sum(count for place, count in self._out.items() if place[0] == node.id)
-            for _ in range(node.anchors - told):
+            for _ in range(node.anchors - told[node.id]):
                 self._hold(node.id, UNTOLD, UNBOUND, "", "", 0, [], state.clock)
 
     def _hold(

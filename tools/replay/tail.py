@@ -64,8 +64,9 @@ def command(
 ) -> None:  # fmt: skip
     """Follow a journal while it is written, one line per event, and raise an alarm where a law is broken.
 
-    It ends when the journal is closed, and with Ctrl-C. With --laws each event is folded and judged, from the newest snapshot on; an alarm names the event, the page and its
-    slots, the owner, the request and the call site. Exit code 1 where a law was broken.
+    It ends when the journal is closed, and with Ctrl-C. With --laws each event is folded and judged, from the newest
+    snapshot on; an alarm names the event, the page and its slots, the owner, the request and the call site. Exit code 1
+    where a law was broken.
     """
     if not once:
         refuse_to_follow_a_copy(run, "replay tail without --once")
@@ -77,12 +78,16 @@ def command(
         remark(f"{count_text(first - start)} events come first: what they left behind has to be known")
     write = None if alarms else json_writer(reader) if as_lines else line_writer(reader.rank)
     lines = _Lines(first, write, _print_as_json if as_lines else _print_alarm)
+    between = True  # a frame that is half folded when Ctrl-C comes is no state to judge
     with suppress(KeyboardInterrupt):
         for frame in reader.frames(start) if once else until_closed(reader, start):
-            lines.add(frame, watch.take(frame) if watch is not None else [])
+            between = False
+            alarms_of_it = watch.take(frame) if watch is not None else []
+            between = True
+            lines.add(frame, alarms_of_it)
             if until_violation and lines.alarms:
                 break
-    if watch is not None:
+    if watch is not None and between:
         lines.alarm(watch.finish())
     for notice in reader.notices:
         remark(notice)
