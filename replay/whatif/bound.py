@@ -8,13 +8,18 @@ beginning is of no use; and the order of requests stays what it was. SWA is not 
 
 from array import array
 from collections.abc import Iterable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-NEVER = 1 << 62
+TOGETHER = 4096
+"""Uses that are looked at as Python numbers at once."""
+
+_BITS = 40
+_PAGE = (1 << _BITS) - 1
+"""In an entry of the heap, when a page is asked for again stands above the page's number."""
 
 
 class Use(NamedTuple):
@@ -27,20 +32,29 @@ class Use(NamedTuple):
 
 
 def best_hits(uses: Iterable[Use], *, stride: int, capacity: int) -> int:
-    """Pages of prompts that Belady's rule would have found in `capacity` pages. stride: bytes of key per page."""
+    """Pages of prompts that Belady's rule would have found in `capacity` pages. stride: bytes of key per page.
+
+    Memory: 25 bytes for each page that is asked for, and what is kept.
+    """
     pages, prompts = _numbered(uses, stride)
     ahead = _next_uses(pages)
-    hits, kept, furthest = 0, dict[int, int](), list[tuple[int, int]]()
-    for page, is_prompt, again in zip(pages.tolist(), prompts, ahead.tolist(), strict=True):
-        hits += page in kept and is_prompt
-        if page not in kept and len(kept) >= capacity:
-            while kept.get(-furthest[0][1]) != -furthest[0][0]:
-                heappop(furthest)
-            if -furthest[0][0] <= again:
-                continue  # whoever is asked for later than all that is kept is not worth keeping
-            del kept[-heappop(furthest)[1]]
-        kept[page] = again
-        heappush(furthest, (-again, -page))
+    hits, kept, furthest = 0, dict[int, int](), list[int]()
+    for start in range(0, len(pages), TOGETHER):
+        stop = start + TOGETHER
+        part = zip(pages[start:stop].tolist(), prompts[start:stop], ahead[start:stop].tolist(), strict=True)
+        for page, is_prompt, again in part:
+            hits += page in kept and is_prompt
+            if page not in kept and len(kept) >= capacity:
+                while kept.get(-furthest[0] & _PAGE) != -furthest[0] >> _BITS:
+                    heappop(furthest)
+                if -furthest[0] >> _BITS <= again:
+                    continue  # whoever is asked for later than all that is kept is not worth keeping
+                del kept[-heappop(furthest) & _PAGE]
+            kept[page] = again
+            heappush(furthest, -(again << _BITS | page))
+        if len(furthest) > 2 * len(kept):  # entries of uses that are past are never the furthest
+            furthest = [-(again << _BITS | page) for page, again in kept.items()]
+            heapify(furthest)
     return hits
 
 
@@ -58,9 +72,9 @@ def _numbered(uses: Iterable[Use], stride: int) -> tuple[NDArray[np.int64], byte
 
 
 def _next_uses(pages: NDArray[np.int64]) -> NDArray[np.int64]:
-    """When each page is asked for again."""
+    """When each page is asked for again; behind all uses: never."""
     order = np.argsort(pages, kind="stable")
-    ahead = np.full(len(pages), NEVER, np.int64)
+    ahead = np.full(len(pages), len(pages), np.int64)
     same = pages[order[:-1]] == pages[order[1:]]
     ahead[order[:-1][same]] = order[1:][same]
     return ahead

@@ -143,10 +143,10 @@ def _outcome(
         outcome.strayed.add(each.strayed)
         outcome.broken += each.broken
         odd |= dict.fromkeys(transcript.schedule.odd)
-        bound = bounds[pool(place, opened)]
-        outcome.bound_tokens += bound.hit
-        outcome.asked_tokens += bound.asked
-        outcome.seconds = max(outcome.seconds, each.seconds)
+        best = bounds[pool(place, opened)]
+        outcome.bound_tokens += best.hit
+        outcome.asked_tokens += best.asked
+        outcome.cpu_seconds += each.cpu_seconds
         outcome.peak_bytes = max(outcome.peak_bytes, each.peak_bytes)
     first = transcripts[0].schedule.opened
     if is_recorded(first, plan.opened[0]):

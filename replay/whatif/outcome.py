@@ -18,7 +18,7 @@ class Outcome(Struct):
 
     opened: of the first rank. bound_tokens: prompt tokens that Belady's rule would have found in its FULL pages, of
     `asked_tokens`. estimated: why its figures are no more than an estimate; empty where the schedule would have been the
-    same. seconds and peak_bytes: what sending it took, the longest of its processes.
+    same. cpu_seconds: what sending it took; peak_bytes: of the largest of its processes.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Outcome(Struct):
     """Whether each rank ended in the recorded state; None where the configuration is another one."""
     bound_tokens: int = 0
     asked_tokens: int = 0
-    seconds: float = 0.0
+    cpu_seconds: float = 0.0
     peak_bytes: int = 0
 
     @property
