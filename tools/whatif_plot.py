@@ -76,7 +76,7 @@ def _svg(found: Comparison) -> str:
         parts += _curve(points, found, top)
         top += CURVE_HEIGHT + GAP
     labels = [_wrapped(row.name) for row in rows]
-    left = 32 + CHARACTER * max(len(line) for lines in labels for line in lines)
+    left = 42 + CHARACTER * max(len(line) for lines in labels for line in lines)
     heights = [max(ROW, 14 * len(lines) + 24) for lines in labels]
     tops = [top + HEAD]
     for height in heights:
@@ -186,8 +186,8 @@ def _curve(varied: tuple[str, list[Point]], found: Comparison, top: float) -> It
         y = place(0, most * part)[1]
         yield f'<line class="axis" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield _text(28, y + 4, f"{most * part:.2f}", "dim")
-    y = place(0, min(found.recorded.hit_rate, most))[1]
-    yield f'<line class="recorded" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>'
+    y_recorded = place(0, min(found.recorded.hit_rate, most))[1]
+    yield f'<line class="recorded" x1="{left}" x2="{right}" y1="{y_recorded:.1f}" y2="{y_recorded:.1f}"/>'
     for kind, rates, label in (
         ("bound", [point.bound for point in points], "bound"),
         ("line", [point.hit_rate for point in points], "hit rate"),
@@ -200,9 +200,8 @@ def _curve(varied: tuple[str, list[Point]], found: Comparison, top: float) -> It
         yield f'<circle class="first" cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
         yield _text(x - 16, y + 18, f"{point.mark}{point.hit_rate:.3f}")
         yield _text(x - 16, bottom + 24, f"{point.value:,}", "dim")
-    yield _text(
-        left + 4, place(0, found.recorded.hit_rate)[1] - 5, f"recorded {found.recorded.hit_rate:.3f}", "dim"
-    )
+    middle = left + (len(points) // 2 + 0.5) * across - 45
+    yield _text(middle, y_recorded - 5, f"recorded {found.recorded.hit_rate:.3f}", "dim")
 
 
 def _wrapped(name: str) -> list[str]:
