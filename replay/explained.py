@@ -74,11 +74,20 @@ class Explained(Struct):
         return self.first.law not in OF_DIGESTS
 
 
-def explain(reader: JournalReader, first: Told, also: Sequence[Told] = (), watch: Watch = iter) -> Explained:
-    """Explain the finding `first`, beside which the same event broke what `also` says; raises what reading raises where its own event cannot be read."""
+def explain(
+    reader: JournalReader,
+    first: Told,
+    also: Sequence[Told] = (),
+    earlier: State | None = None,
+    watch: Watch = iter,
+) -> Explained:
+    """Explain the finding `first`, beside which the same event broke what `also` says.
+
+    earlier: a state from before it, which is folded on; raises what reading raises where the event itself cannot be read.
+    """
     frame = next(iter(reader.frames(Seq(first.seq))))
     event = frame.events[0]
-    before = None if first.by_pages else _before(reader, first.seq)
+    before = None if first.by_pages else _before(reader, first.seq, earlier)
     things = list(_things([first, *also], event, before))
     giver, taker = _given(first, event)
     story = _story(reader, first, things, _former(before, things, giver), watch)
@@ -105,13 +114,15 @@ def explain(reader: JournalReader, first: Told, also: Sequence[Told] = (), watch
     )
 
 
-def _before(reader: JournalReader, seq: int) -> State | None:
+def _before(reader: JournalReader, seq: int, earlier: State | None) -> State | None:
     """The state just before event `seq`; None where there is none, or where damage lies in between."""
     if seq == 1:
         return None
     try:
-        begin = beginning_before(reader, seq - 1)
-        return fold(reader.frames(begin.next_seq), begin.state, until=seq - 1)
+        begin = earlier or beginning_before(reader, seq - 1).state
+        if begin is not None and begin.seq == seq - 1:
+            return begin
+        return fold(reader.frames(Seq(begin.seq + 1) if begin else None), begin, until=seq - 1)
     except JournalError:
         return None
 

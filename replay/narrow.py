@@ -7,6 +7,7 @@ where it broke last.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -20,8 +21,15 @@ from radixledger.replay.seek import beginning_of, copied, state_at
 from radixledger.replay.verdict import Told, told
 
 
-def traced_back(reader: JournalReader, seen: Told) -> Told | None:
-    """The command that broke a law of the whole state which did not hold any more where `seen` was found; None for none.
+class Traced(NamedTuple):
+    """What a finding was traced back to, None where to nothing; then the state behind the command before it, if that was folded."""
+
+    told: Told | None
+    before: State | None
+
+
+def traced_back(reader: JournalReader, seen: Told) -> Traced:
+    """The command that broke a law of the whole state which did not hold any more where `seen` was found.
 
     Where `seen` is what an event broke by itself, asked is the state behind the command before.
     """
@@ -29,10 +37,12 @@ def traced_back(reader: JournalReader, seen: Told) -> Told | None:
     high = seen.seq if low is not None else _stands_in(reader, seen.seq) - 1
     begin = beginning_of(reader)
     if high <= _at(begin.state):
-        return None
+        return Traced(None, None)
     state = state_at(reader, high)
     broken = [law for law in LAWS if any(law(state))]
-    return first_broken(reader, low or _at(begin.state), high, broken) if broken else None
+    if broken:
+        return Traced(first_broken(reader, low or _at(begin.state), high, broken), None)
+    return Traced(None, state if low is None else None)
 
 
 def first_broken(reader: JournalReader, low: int, high: int, laws: Sequence[Law]) -> Told | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
 from radixledger.journal.errors import JournalError, NoJournal
 from radixledger.journal.folder import listing, rank_folder, ranks_in
@@ -111,11 +112,12 @@ def triage_rank(run: Path, rank: Rank, watched: Watched = unwatched) -> RankTria
     ending = passing.finish(state)
     if reader is not None:
         report.notices += reader.notices
-        first = first_violation(reader, report)
-        if first is not None:
+        violation = first_violation(reader, report)
+        if violation is not None:
+            first, before = violation
             also = [each for each in report.findings if each.seq == first.seq and each != first]
             with watched(run, rank, "explaining") as watch:
-                explained = explain(reader, first, also, watch)
+                explained = explain(reader, first, also, before, watch)
     return RankTriage(
         folder=str(run), run=report.run, rank=rank, kind=_kind(report, ending, explained), report=report,
         damage=_damage(report), ending=ending, explained=explained,
@@ -145,8 +147,11 @@ def _damage(report: RankReport) -> list[str]:
     return [notice for notice in report.notices if not notice.startswith("torn tail")]
 
 
-def first_violation(reader: JournalReader, report: RankReport) -> Told | None:
-    """The earliest finding that is about an event; what was seen later than it happened is traced back to where it did."""
+def first_violation(reader: JournalReader, report: RankReport) -> tuple[Told, State | None] | None:
+    """The earliest finding that is about an event; what was seen later than it happened is traced back to where it did.
+
+    With it a state from before it, where one was folded on the way.
+    """
     found = [each for each in report.findings if each.law != MISSING]
     if not found:
         return None
@@ -154,10 +159,9 @@ def first_violation(reader: JournalReader, report: RankReport) -> Told | None:
     alike = [each for each in found if (each.seq, each.law) == (first.seq, first.law)]
     first = min(alike, key=lambda each: each.pool != Pool.FULL.name)
     if first.lawful_at is None and (report.gaps or reader.breaks):
-        return (
-            first  # what is missing may have broken a law of the whole state, and no event of the journal did
-        )
+        return first, None  # what is missing may have broken a law of the whole state, and no event did
     try:
-        return traced_back(reader, first) or first
+        traced = traced_back(reader, first)
     except JournalError:
-        return first
+        return first, None
+    return traced.told or first, traced.before
