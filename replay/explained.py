@@ -13,7 +13,7 @@ from radixledger.journal.accounts import FREE, PENDING, Kind, Pool
 from radixledger.journal.causes import label
 from radixledger.journal.errors import JournalError
 from radixledger.journal.events import AnyEvent
-from radixledger.journal.moves import moves, pages_of
+from radixledger.journal.moves import pages_of
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.causal_slice import (
@@ -35,7 +35,7 @@ from radixledger.replay.scene import (
     steps_then,
 )
 from radixledger.replay.seek import Watch, beginning_before
-from radixledger.replay.things import GROUP, REQUEST, STEP, Thing, holder, named_by
+from radixledger.replay.things import GROUP, REQUEST, STEP, Thing, holder, moves_told, named_by
 from radixledger.replay.verdict import Told
 
 PAGES_FOLLOWED = 3
@@ -135,7 +135,7 @@ def _things(found: Sequence[Told], event: AnyEvent, before: State | None) -> Ite
     named = named_by(event)[:THINGS_FOLLOWED]
     if not pages and not named:
         moved = [
-            (move.pool.name, page) for move in moves(event) for page in pages_of(move.pages[:4]).tolist()
+            (move.pool.name, page) for move in moves_told(event) for page in pages_of(move.pages[:4]).tolist()
         ]
         pages = [Thing(*each) for each in moved[:PAGES_FOLLOWED]]
     yield from pages
@@ -148,7 +148,7 @@ def _things(found: Sequence[Told], event: AnyEvent, before: State | None) -> Ite
 
 
 def _given(first: Told, event: AnyEvent) -> tuple[int, int]:
-    for move in moves(event):
+    for move in moves_told(event):
         if move.pool.name == first.pool and first.pages and first.pages[0] in pages_of(move.pages):
             return move.giver, move.taker
     return -1, -1
