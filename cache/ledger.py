@@ -81,8 +81,9 @@ class PoolBook:
             if moved < count:
                 self._settle(Pages(pages[: moved * 4]), giver, taker)
                 return self._move_astray(Pages(pages[moved * 4 :]), giver, taker, seq)
-        self.held[giver & 7] -= count
-        self.held[taker & 7] += count
+        held = self.held
+        held[giver & 7] -= count
+        held[taker & 7] += count
         if taker == FREE:
             self.free += pages
         elif giver == FREE and self.free.startswith(pages):

@@ -83,6 +83,8 @@ class Driver:
         self.clock = clock if clock is not None else StepClock()
         self._waiting: deque[Job] = deque()
         self._prefilling: deque[_Live] = deque()
+        self._uncomputed = 0
+        """Prompt tokens that those who prefill have still to compute."""
         self._running: list[_Live] = []
         self._ids: NDArray[np.int64] = np.zeros(0, np.int64)
         self._left: NDArray[np.int32] = np.zeros(0, np.int32)
@@ -121,6 +123,7 @@ class Driver:
             key = self.cache.key_of(job.prompt)
             admission = self.cache.admit(job.rid, key, len(job.prompt), priority=job.priority)
             self._prefilling.append(_Live(job, key, admission.request, admission.hit.tokens))
+            self._uncomputed += len(job.prompt) - admission.hit.tokens
             self.counts.admitted += 1
             self.counts.prompt_tokens += len(job.prompt)
             self.counts.hit_tokens += admission.hit.tokens
@@ -148,8 +151,8 @@ class Driver:
     def _fits_now(self, job: Job) -> bool:
         """Whether the prompt fits beside what the others still want; its own cached prefix counts as free (B114)."""
         state, page_size = self.cache.state, self.cache.state.page_size
-        wanted = sum(len(live.job.prompt) - live.computed for live in self._prefilling)
-        full = pages_for(len(job.prompt) + wanted, page_size) + len(self._running) + len(self._prefilling)
+        wanted = len(job.prompt) + self._uncomputed
+        full = pages_for(wanted, page_size) + len(self._running) + len(self._prefilling)
         swa = pages_for(self.chunk_tokens, page_size) + state.tail_pages + len(self._running) + 2
         return full <= state.full.available + state.full_evictable and (
             not self._windowed or swa <= state.swa.available + state.swa_evictable
@@ -170,6 +173,7 @@ class Driver:
         self.counts.prefill_steps += 1
         for live, count in zip(chosen, grown, strict=True):
             live.computed += count
+            self._uncomputed -= count
             self.cache.cache_unfinished(live.request, live.key, live.computed)
             if live.computed == len(live.job.prompt):
                 self._prefilling.remove(live)
@@ -253,6 +257,7 @@ class Driver:
         self.counts.retracted += 1
         if self._prefilling and (len(self._prefilling) > 1 or not self._running):
             live, sampled = self._prefilling.pop(), 0
+            self._uncomputed -= len(live.job.prompt) - live.computed
         else:
             live = self._running.pop()
             sampled = live.job.outputs - int(self._left[-1])
