@@ -73,10 +73,13 @@ def ids_of(packed: bytes) -> NDArray[np.int64]:
     return np.frombuffer(packed, _IDS)
 
 
-def takings(event: Extended) -> Iterator[tuple[RequestId, Pages, Pages]]:
-    """Each taker of a step with the FULL and SWA pages that it took."""
+def takings(event: Extended, *, strict: bool = True) -> Iterator[tuple[RequestId, Pages, Pages]]:
+    """Each taker of a step with the FULL and SWA pages that it took.
+
+    Where columns are not of one length, those that stand in both are told, and then a ValueError is raised if `strict`.
+    """
     at = 0
-    for taker, count in zip(ids_of(event.takers).tolist(), pages_of(event.counts).tolist(), strict=True):
+    for taker, count in zip(ids_of(event.takers).tolist(), pages_of(event.counts).tolist(), strict=strict):
         end = at + 4 * count
         yield RequestId(taker), Pages(event.full[at:end]), Pages(event.swa[at:end])
         at = end
@@ -124,7 +127,9 @@ def _allocated(event: Allocated) -> list[Move]:
 
 def _extended(event: Extended) -> list[Move]:
     return [
-        move for taker, full, swa in takings(event) for move in _both(full, swa, FREE, request_account(taker))
+        move
+        for taker, full, swa in takings(event, strict=False)
+        for move in _both(full, swa, FREE, request_account(taker))
     ]
 
 

@@ -2,7 +2,7 @@
 
 A `Look` holds the cells as they were told last. It is asked about a whole state; about what many events have changed,
 which were `noted`; or about what one event can have touched. An event changes the pages that it names, the nodes that it
-names and those above them, and its requests. Rule: a test compares the ways of asking.
+names and those above them, and the rows of its requests. Rule: a test compares the ways of asking.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,20 +14,37 @@ from numpy.typing import NDArray
 
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Kind
-from radixledger.journal.events import AnyEvent, Opened
-from radixledger.journal.moves import ids_of, mappings, moves, pages_of
+from radixledger.journal.events import (
+    Allocated,
+    AnyEvent,
+    Extended,
+    Freed,
+    Healed,
+    Opened,
+    Reclaimed,
+    Remapped,
+    Removed,
+    Tombstoned,
+)
+from radixledger.journal.moves import ids_of, moves, pages_of
 from radixledger.replay.report.cells import POOLS, books_of, node_record, numbers_of, request_record
 from radixledger.replay.report.packet import Owners, Packet, Record
 
 Number = TypeVar("Number", np.int32, np.int64)
 
 _NAMES_OF_NODES = frozenset({"node", "parent", "upper", "above", "marked", "host_node", "walked"})
+_NAMES_OF_MAPPED = frozenset({"full", "unmapped", "source", "target", "fresh", "old"})
 _NODES_IN: dict[type, tuple[str, ...]] = {
     kind: names
     for kind in get_args(AnyEvent)
     if (names := tuple(field.name for field in fields(kind) if field.name in _NAMES_OF_NODES))
 }
 """By type of event: the fields that name a node."""
+_MAPPED_IN: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in fields(kind) if field.name in _NAMES_OF_MAPPED)
+    for kind in (Allocated, Extended, Tombstoned, Healed, Reclaimed, Freed, Removed, Remapped)
+}
+"""By type of event: the columns of FULL pages whose mapping it may change."""
 
 
 class Look:
@@ -109,13 +126,17 @@ class Look:
                 book.since[near] != self._since[pool][near]
             )
             self._tell_owners(packet, pool, near[differ], book.account, book.since)
-        named = [change.full for change in mappings(event)]
-        if named:
+        columns = _MAPPED_IN.get(type(event))
+        if columns is not None:
             swa_of = state.mapping.swa_of
-            near = _within(named, len(swa_of) - 1)
+            near = _within([getattr(event, name) for name in columns], len(swa_of) - 1, first=0)
             self._tell_mapping(packet, near[swa_of[near] != self._mapped[near]], swa_of)
         self._tell_nodes(packet, state, self._nodes_near(state, event))
-        self._tell_requests(packet, state, _requests_named(event))
+        named = _requests_named(event)
+        if named:
+            rows = {state.row_of(number) for number in named}
+            named.update(each.id for each in state.requests.values() if each.row in rows)
+            self._tell_requests(packet, state, named)
         packet.numbers = numbers_of(state)
 
     # -- what was told last ------------------------------------------------------------------------------------
@@ -185,14 +206,14 @@ def _pages_by_pool(event: AnyEvent) -> dict[int, list[bytes]]:
     return found
 
 
-def _within(packed: Sequence[bytes], capacity: int) -> NDArray[np.intp]:
+def _within(packed: Sequence[bytes], capacity: int, first: int = 1) -> NDArray[np.intp]:
     """Those of the named pages that a pool has, each once."""
     pages = np.unique(pages_of(b"".join(packed))).astype(np.intp)
-    return pages[(pages > 0) & (pages <= capacity)]
+    return pages[(pages >= first) & (pages <= capacity)]
 
 
 def _requests_named(event: Any) -> set[int]:
-    named = {request} if (request := getattr(event, "request", 0)) else set()
+    named = {event.request} if hasattr(event, "request") else set()
     for column in ("requests", "takers"):
         packed = getattr(event, column, b"")
         named.update(ids_of(packed[: len(packed) & ~7]).tolist())
