@@ -16,6 +16,7 @@ from radixledger.journal.events import (
     Aborted,
     Admitted,
     AnyEvent,
+    Bound,
     Demoted,
     Extended,
     Finished,
@@ -90,7 +91,7 @@ class Meter:
     def take(self, state: State, event: AnyEvent) -> None:
         """Count `event`, and see how full the pools are right before it."""
         kind = type(event)
-        if kind is Extended:
+        if kind is Extended or (kind is Bound and _grows(state, event)):
             self._steps += 1
         else:
             count = self._of.get(kind)
@@ -160,6 +161,11 @@ class Meter:
 
     def _violated(self, event: Violated) -> None:
         self.figures.violations += 1
+
+
+def _grows(state: State, event: Any) -> bool:
+    """Whether a server wrote tokens into a row of its own: its steps, request by request."""
+    return bool(event.length > state.rows.length[state.row_of(event.request)])
 
 
 class Ear:

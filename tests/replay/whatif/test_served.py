@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from radixledger.tools.serve.requests import Request
 
+from ...cache.server import Server, text
 from ...tools.serve.house import House, ask, prompt_of
 from .recorded import Taken, sent, taken_of
 from .test_redrive import strayed
@@ -59,6 +61,26 @@ def test_aborts_and_namespaces_are_sent_as_they_were(tmp_path: Path) -> None:
     redrive, end = sent(record)
     assert record.figures.aborted == 6
     assert (end, redrive.figures) == (record.digest, record.figures)
+
+
+def test_a_server_with_rows_of_its_own_is_sent_again(tmp_path: Path) -> None:
+    """R28: its pages are handed out to nobody first; what its requests did is told all the same."""
+    server = Server(4, 4, full_pages=40, swa_pages=30)
+    for turn in range(6):
+        for letter, tokens in (("a", 10 + 3 * (turn % 3)), ("b", 9 + turn)):
+            request = server.start(text(letter, 0, tokens))
+            for _ in range(4):
+                server.decode(request)
+                server.reclaim(request)
+            server.end(request)
+    journal = server.journal
+    record = taken_of([journal.opened, *journal.events], tmp_path / "taken")
+    redrive, _ = sent(record)
+    sent_again, told = asdict(redrive.figures), asdict(record.figures)
+    # It gives its window back behind a step, and here that is done before the next one.
+    assert {name for name in told if sent_again[name] != told[name]} <= {"swa_used"}
+    assert record.figures.hit_tokens > 0
+    assert (redrive.broken, strayed(redrive)) == ([], {})
 
 
 def test_a_served_run_goes_through_every_other_route(tmp_path: Path) -> None:
