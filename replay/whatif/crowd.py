@@ -41,6 +41,8 @@ class Crowd(Seats):
         self.retracted: set[int] = set()
         """Who was retracted here as in the record, and waits for his recorded admission."""
         self._free = 0
+        self._batch: tuple[int, list[Seated]] = -1, []
+        """Who decoded last, and how many changes there had been: as many now, and the step behind it is of the same jobs."""
 
     # -- coming in -------------------------------------------------------------------------------------------
 
@@ -59,6 +61,7 @@ class Crowd(Seats):
     def set_free(self, live: Seated) -> None:
         """From now on a job goes without its recorded steps."""
         live.free = True
+        self.changes += 1
         self._free += 1
         self.compute_prompts([(live, live.prompt)])
         self._end_what_is_through([live])
@@ -106,17 +109,23 @@ class Crowd(Seats):
             part = [each for each in part if each[0].number in self.live]
         return []
 
-    def decode(self, jobs: Sequence[int], to: Sequence[int]) -> bool:
-        """A step of decoding: of `jobs` those that it takes to their token of `to`, and all who are free; False if nobody grew."""
+    def decode(self, jobs: Sequence[int], to: Sequence[int], further: int = 0) -> bool:
+        """A step of decoding, `further` steps behind the one that takes `jobs` to their tokens of `to`: of them those who
+        follow, and all who are free; False if nobody grew.
+        """
+        known_at, known = self._batch
+        if further and not self.due and known_at == self.changes:
+            return self._decoded(known)
         batch = [
             live
             for number, reached in zip(jobs, to, strict=True)
-            if (live := self.on_schedule(number)) is not None and self.length(live) == reached - 1
+            if (live := self.on_schedule(number)) is not None and self.length(live) == reached + further - 1
         ]
         if self.due:
             batch += [live for live in self.due.values() if self.length(live) >= live.prompt]
         if self._free:
             batch += [live for live in self.live.values() if live.free]
+        self._batch = self.changes, batch
         return bool(batch) and self._decoded(batch)
 
     def _decoded(self, batch: list[Seated]) -> bool:
@@ -190,6 +199,7 @@ class Crowd(Seats):
 
     def _forget(self, live: Seated) -> None:
         del self.live[live.number]
+        self.changes += 1
         self.due.pop(live.number, None)
         self._free -= live.free
 

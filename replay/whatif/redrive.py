@@ -114,7 +114,7 @@ class Redrive:
             for further in range(act.times):
                 if crowd.late:
                     crowd.let_in()
-                crowd.decode(jobs, [reached + further for reached in to] if further else to)
+                crowd.decode(jobs, to, further)
                 if crowd.due:
                     crowd.settle_due(as_recorded=self._as_recorded)
             return

@@ -44,6 +44,8 @@ class Seats:
         ear.state = self.cache.state
         self.live: dict[int, Seated] = {}
         """By number, the eldest first."""
+        self.changes = 0
+        """How often somebody came, went, or left the schedule."""
         self.content, self.strayed = content, strayed
         self.chunk_tokens = schedule.chunk_tokens
         self._job_of = schedule.job_of()
@@ -65,6 +67,7 @@ class Seats:
             )  # fmt: skip
         except Refusal:
             return None
+        self.changes += 1
         live = self.live[number] = Seated(number, job, key, prompt, admission.request)
         return live
 
