@@ -119,6 +119,8 @@ def _named(run: Path, opened: Opened, past: Past | None, key: bytes | None) -> t
     name = past.run if past else opened.run or spelled_out(run).name
     if opened.run not in ("", name):
         raise ValueError(f"this journal is of run {name!r}; {opened.run!r} cannot go on with it")
+    if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise ValueError(f"a run is named by its folder, and {name!r} is no text in UTF-8")
     match opened.redaction:
         case "plain":
             redactor = None

@@ -35,8 +35,11 @@ class JournalReader:
         self.notices: list[str] = []
         self.breaks: list[int] = []
         if not listing(self.folder).segments:
-            known = ", ".join(map(str, ranks_in(run)))
-            raise NoJournal(self.folder, f"rank {rank} has no journal here (this run has ranks {known})")
+            known = ranks_in(run)
+            if rank in known:
+                raise NoJournal(self.folder, f"rank {rank} has no journal here: its folder holds no segment")
+            ranks = ", ".join(map(str, known))
+            raise NoJournal(self.folder, f"rank {rank} has no journal here (this run has ranks {ranks})")
 
     @property
     def first_seq(self) -> Seq:

@@ -45,7 +45,10 @@ class CommandFailure(click.ClickException):
 
 
 class GivenPath(click.Path):
-    """A path, and an empty one is none: `--journal "$RUN"` without a RUN does not mean the current folder."""
+    """A path, and an empty one is none: `--journal "$RUN"` without a RUN does not mean the current folder.
+
+    Nor is one that is no text: a journal has its name in it, and so have tables.
+    """
 
     def convert(
         self,
@@ -53,10 +56,21 @@ class GivenPath(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> str | bytes | os.PathLike[str]:
-        """The path as click makes it; an empty one is wrong usage."""
-        if not os.fspath(value):
+        """The path as click makes it; an empty one is wrong usage, and one that UTF-8 does not hold."""
+        name = os.fspath(value)
+        if not name:
             self.fail("it is empty, and names no place; is a variable of the shell not set?", param, ctx)
+        if not _is_text(name):
+            self.fail(f"{os.fsencode(name)!r} is no text in UTF-8; give it another name", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def _is_text(name: str | bytes) -> bool:
+    try:
+        os.fsencode(name).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def exit_with(code: int) -> NoReturn:

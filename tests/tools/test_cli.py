@@ -1,5 +1,6 @@
 """The door: which command is imported when, and which exit code it leaves with."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -51,7 +52,7 @@ def test_an_unknown_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) 
     assert "no-such-command" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(
+NO_NAME = pytest.mark.parametrize(
     "words",
     [
         ["drive", "TRACE", "--unified", "--journal", ""],
@@ -78,6 +79,22 @@ def test_an_unknown_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) 
         ["bench", "--folder", ""],
     ],
 )
+
+
+@NO_NAME
+def test_a_name_that_is_no_text_is_refused_before_anything_is_made_of_it(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A journal has the name of its run in it, and so have tables."""
+    (tmp_path / "trace").write_text("")
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"r\xff")
+    assert run([{"TRACE": "trace", "": name}.get(word, word) for word in words]) == 2
+    assert "b'r\\xff' is no text in UTF-8" in capfd.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["trace"]
+
+
+@NO_NAME
 def test_an_empty_path_is_refused_and_never_means_the_current_folder(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
