@@ -5,7 +5,7 @@ so whatever the listing shows behind that segment was begun after the segment wa
 segment alone is left in it: a journal of many segments is not listed once for each.
 
 Rule 2: what continues must connect. A segment begins at the number and with the chain that the one before it ended
-with; a jump is MissingEvents, another chain is Damaged. A later segment may begin earlier than the one
+with; a jump is MissingEvents, or Overtaken where all that was before it is gone; another chain is Damaged. A later segment may begin earlier than the one
 before it ends, where a failing disk kept frames that the writer had given up: the later one counts.
 
 Rule 3: in salvage every number is accounted for, by its event or by a `Gap`. A segment of another run or rank accounts for
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from radixledger.journal.codec import fingerprint, gap_frame
-from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent
+from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent, Overtaken
 from radixledger.journal.events import SCHEMA_VERSION
 from radixledger.journal.folder import listing, open_segment
 from radixledger.journal.frame import LOST_MAX, RawFrame, chain_after
@@ -61,7 +61,7 @@ class Cursor:
         """Damage that was stepped over, while nobody can tell yet how much it cost."""
 
     def run(self) -> Iterator[Placed]:
-        """Every frame that is there now; raises NoSuchEvent, MissingEvents, Damaged or TooNew."""
+        """Every frame that is there now; raises NoSuchEvent, MissingEvents, Overtaken, Damaged or TooNew."""
         while True:
             if self._segment is None:
                 self._list()
@@ -237,6 +237,8 @@ class Cursor:
         missing, found = Seq(self.seq), following.seq_first
         error = MissingEvents(following.path, offset=0, missing=missing, found=found)
         if not self._salvage:
+            if self._files[0] is following:  # this one and all up to there are gone: the oldest go first
+                raise Overtaken(self.folder, missing=missing, found=found)
             raise error
         reason = (self._unpaid or error).reason
         self._note(f"{following.path.name}: {error.reason}")

@@ -11,6 +11,7 @@
         ├── NoJournal               nothing to read: no run, no rank, no first segment
         ├── NoSuchEvent             a sequence number outside of what the journal holds
         ├── NoBaseline              the beginning was dropped and no snapshot stands in for it
+        ├── Overtaken               segments were dropped while somebody was about to read them
         ├── TooNew                  a format or vocabulary of a later version
         └── Damaged                 bytes that a checksum, a length or the chain contradicts
             └── MissingEvents       the sequence numbers jump
@@ -110,6 +111,17 @@ class NoBaseline(ReaderError):
             "readable: without one, every page that was taken before looks like a violation"
         )
         self.folder, self.first_seq = folder, first_seq
+
+
+class Overtaken(ReaderError):
+    """The reader was slower than the retention: events `missing` to `found` - 1 went while it read; nothing is damaged."""
+
+    def __init__(self, folder: Path, *, missing: Seq, found: Seq) -> None:
+        super().__init__(
+            f"{folder}: events {missing} to {found - 1} were dropped by the writer's retention while they were read; "
+            f"the journal begins at event {found} by now: read it again, or keep more"
+        )
+        self.folder, self.missing, self.found = folder, missing, found
 
 
 class TooNew(ReaderError):

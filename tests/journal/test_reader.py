@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from radixledger.journal import cursor, opening, segment
 from radixledger.journal import seal as sealing_module
 from radixledger.journal.disk import Disk
-from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent, TooNew
+from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent, Overtaken, TooNew
 from radixledger.journal.events import AnyEvent, Closed, GroupOpened
 from radixledger.journal.folder import Listing, listing, rank_folder
 from radixledger.journal.frame import Frame
@@ -350,3 +350,24 @@ def test_a_follower_whose_listing_is_out_of_date_goes_on_with_what_is_there(tmp_
         path.unlink()
     with pytest.raises(MissingEvents):
         list(frames)
+
+
+@pytest.mark.parametrize("before", [1, 3, 9])
+def test_a_reader_that_retention_overtakes_is_told_so_and_not_that_there_is_damage(
+    tmp_path: Path, before: int
+) -> None:
+    """J12: what was dropped behind a snapshot is no loss; whoever reads again begins behind it."""
+    write(tmp_path, COMMANDS, rotate_bytes=300)
+    frames = JournalReader(tmp_path, RANK).frames()
+    for _ in range(before):
+        next(frames)
+    paths = segment_paths(tmp_path)
+    kept = paths[20]
+    for path in paths[:20]:
+        path.unlink()
+    begins = listing(rank_folder(tmp_path, RANK)).segments[0].seq_first
+    assert kept == segment_paths(tmp_path)[0]
+    with pytest.raises(Overtaken, match=f"the journal begins at event {begins} by now") as overtaken:
+        list(frames)
+    assert overtaken.value.found == begins
+    assert overtaken.value.missing < begins
