@@ -390,14 +390,3 @@ def test_no_journal_is_told_from_an_empty_one(tmp_path: Path) -> None:
     write(tmp_path, [])
     with pytest.raises(NoJournal, match="this run has ranks 0"):
         JournalReader(tmp_path, Rank(7))
-    rank_folder(tmp_path, Rank(3)).mkdir()
-    with pytest.raises(NoJournal, match="rank 3 has no journal here: its folder holds no segment"):
-        JournalReader(tmp_path, Rank(3))
-
-
-def test_a_run_has_a_name_that_can_be_written_down(tmp_path: Path) -> None:
-    """A folder may be named by any bytes; a journal says its name in UTF-8."""
-    run = tmp_path / os.fsdecode(b"r\xff")
-    with pytest.raises(ValueError, match="is no text in UTF-8"):
-        write(run, [])
-    assert write(tmp_path / "ünï 日本", [])
