@@ -184,7 +184,8 @@ def make_runner(setup: Setup, config: Config, model: Checkpoint) -> StepRunner:
             swa_pages=config.swa_pages,
             context_pages=config.context_pages,
             max_spans=setup.running,
-            max_tokens=setup.chunk_tokens + setup.running,
+            # Every token of a step has a FULL slot of its own: no larger chunk could ever be filled.
+            max_tokens=min(setup.chunk_tokens + setup.running, config.full_pages * config.page_size),
         )
         runner.compile()
     except ValueError as error:

@@ -237,6 +237,25 @@ def test_a_device_without_room_says_which_sizes_to_give(
         make_runner(SETUP, sizes(tiny).config, tiny)
 
 
+@pytest.mark.parametrize(("chunk", "tokens"), [(16, 20), (72, 76), (77, 80), (1 << 40, 80)])
+def test_a_step_has_no_more_room_than_there_are_slots(
+    tiny: Checkpoint, monkeypatch: pytest.MonkeyPatch, chunk: int, tokens: int
+) -> None:
+    """Each token of a step is written to a FULL slot of its own; a chunk beyond that would only take memory."""
+    asked: list[Any] = []
+
+    class Measured(FakeRunner):
+        def __init__(self, *_: object, max_tokens: int, **__: object) -> None:
+            asked.append(max_tokens)
+
+        def compile(self) -> None:
+            """Nothing to do."""
+
+    monkeypatch.setattr("radixledger.tools.serve.offline.Runner", Measured)
+    make_runner(SETUP._replace(chunk_tokens=chunk), sizes(tiny).config, tiny)
+    assert asked == [tokens]
+
+
 # -- the command -----------------------------------------------------------------------------------------------------------
 
 
