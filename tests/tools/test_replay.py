@@ -172,6 +172,24 @@ def test_a_place_that_is_none_is_a_usage_error(run: Path, capfd: Capture, form: 
     assert capfd.readouterr().err
 
 
+def test_parts_of_a_state_can_be_chosen(run: Path, capfd: Capture) -> None:
+    """Each part has its table, its lines or its key in JSON, and only those that were asked for are there."""
+    titles = {"pools": "pools, in pages", "accounts": "accounts of requests", "requests": "requests, in tokens", "locks": "locks",
+              "tree": "tree: positions"}  # fmt: skip
+    whole = told(capfd, "state", run)
+    as_json = json.loads(told(capfd, "state", run, "--json"))
+    for part, title in titles.items():
+        out = told(capfd, "state", run, "--show", part)
+        assert [each for each in titles.values() if f"\n{each}" in out] == [title]
+        assert out.splitlines()[-1] in whole
+        key = {"tree": "nodes"}.get(part, part)
+        chosen = json.loads(told(capfd, "state", run, "--show", part, "--json"))
+        assert chosen[key] == as_json[key]
+        assert not (titles.keys() - {part, "tree"}) & chosen.keys() - {part}
+    both = told(capfd, "state", run, "--show", "pools", "--show", "locks")
+    assert [each for each in titles.values() if f"\n{each}" in both] == [titles["pools"], titles["locks"]]
+
+
 def test_a_state_behind_a_broken_law_leaves_with_1(wrong_run: tuple[Path, int], capfd: Capture) -> None:
     told(capfd, "state", wrong_run[0], code=1)
     first = JournalReader(wrong_run[0], RANK).last_seq - 1

@@ -26,6 +26,9 @@ ASKED = [
     ("replay", "verify", "RUN"),
     ("replay", "state", "RUN", "--at", "40", "--json"),
     ("replay", "blame", "RUN", "--pool", "full", "--page", "3"),
+    ("replay", "bisect", "RUN", "--predicate", "seq > 40"),
+    ("replay", "diff", "RUN", "RUN"),
+    ("replay", "locks", "RUN"),
     ("sql", "RUN", "-c", "SELECT count(*) AS events FROM events"),
 ]
 
@@ -69,11 +72,11 @@ def test_a_command_says_of_a_url_what_it_says_of_the_folder(
     words: tuple[str, ...], kept: Path, store: str, room: Path, capfd: Capture
 ) -> None:
     of_folder, of_url, of_file = (
-        told(capfd, *(run if word == "RUN" else word for word in words))
+        told(capfd, *(run if word == "RUN" else word for word in words), code=words[1] in ("bisect", "locks"))
         for run in (kept, store, kept.as_uri())
     )
     if words[1] != "verify":  # tells how long it took
-        assert of_url.replace(store, str(kept)) == of_folder == of_file
+        assert of_url.replace(store, str(kept)) == of_folder == of_file.replace(kept.as_uri(), str(kept))
     assert list(room.iterdir()) == []
 
 
@@ -167,6 +170,7 @@ def test_a_rank_that_is_not_there_is_told_with_those_that_are(store: str, capfd:
 
 
 def test_a_copy_cannot_be_followed(store: str, capfd: Capture) -> None:
+    assert "fetched once" in told(capfd, "export", "kv-events", store, "--follow", code=2)
     assert "fetched once" in told(capfd, "journal", "cat", store, "--rank", "0", "--follow", code=2)
 
 

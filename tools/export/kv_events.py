@@ -20,6 +20,7 @@ from radixledger.journal.redact import HASHED
 from radixledger.journal.units import Seq
 from radixledger.replay.kv_events import batches
 from radixledger.tools.console import USAGE, CommandFailure, count_text, examples, remark
+from radixledger.tools.event_lines import refuse_to_follow_a_copy
 from radixledger.tools.lazy_group import imported
 from radixledger.tools.replay.arguments import salvage_flag, the_rank
 from radixledger.tools.run_argument import run_of_one_rank_argument
@@ -60,6 +61,8 @@ def command(
     """
     if replay_bind is not None and bind is None:
         raise CommandFailure("--replay-bind answers about what --bind publishes: give both", USAGE)
+    if follow:
+        refuse_to_follow_a_copy(run, "export kv-events --follow")
     reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
     if reader.opened.redaction == HASHED:
         remark("this run holds hashes, no tokens: `token_ids` will be empty")

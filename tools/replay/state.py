@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from radixledger.cache.state import State
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.seek import state_at
 from radixledger.tools import state_text
@@ -30,13 +31,19 @@ from radixledger.tools.replay.arguments import (
 )
 from radixledger.tools.run_argument import run_of_one_rank_argument
 
+PARTS = ("pools", "accounts", "requests", "locks", "copies", "tree")
+"""What a state is shown as: the first words of the titles of its tables, and the tree."""
+
+IN_JSON = {"copies": "transfers", "tree": "nodes"}
+"""What JSON calls a part otherwise."""
+
 
 @click.command(
     epilog=examples(
         "radixledger replay state RUN --rank 0",
         "radixledger replay state RUN --rank 0 --at 41237",
         "radixledger replay state RUN --rank 0 --at 2026-01-31T12:00:00Z --json",
-        "radixledger replay state RUN --rank 0 --at +1500ms",
+        "radixledger replay state RUN --rank 0 --at +1500ms --show pools --show locks",
     ),
 )
 @run_of_one_rank_argument
@@ -46,9 +53,18 @@ from radixledger.tools.run_argument import run_of_one_rank_argument
     metavar="SEQ|TIME",
     help="An event, a time (ISO 8601), or +ms since the first event.  [default: the end]",
 )
+@click.option(
+    "--show",
+    "parts",
+    type=click.Choice(PARTS),
+    multiple=True,
+    help="Only this part; may be given again.  [default: all]",
+)
 @salvage_flag
 @json_flag
-def command(run: Path, rank: int | None, at: str | None, salvage: bool, as_json: bool) -> None:
+def command(
+    run: Path, rank: int | None, at: str | None, parts: tuple[str, ...], salvage: bool, as_json: bool
+) -> None:
     """Show the state after an event, or as of a time: pools, accounts, requests, locks and the tree.
 
     It is folded from the nearest snapshot. Exit code 1 where what was folded broke a law.
@@ -59,18 +75,14 @@ def command(run: Path, rank: int | None, at: str | None, salvage: bool, as_json:
         found = state_at(reader, seq, watch)
     frame = next(iter(reader.frames(seq)))
     place = {"event": seq, "time": time_text(frame.time_ns), "step": frame.step}
+    left_out = set(PARTS) - set(parts) if parts else set[str]()
     if as_json:
-        print_json(place | state_text.as_json(found))
+        hidden = {IN_JSON.get(part, part) for part in left_out}
+        told = state_text.as_json(found)
+        print_json(place | {name: value for name, value in told.items() if name not in hidden})
     else:
         print_facts(place | state_text.summary(found))
-        for title, columns, rows in state_text.tables(found):
-            if rows:
-                print_table(columns, rows, title=f"\n{title}")
-            else:
-                click.echo(f"\n{title}: none")
-        click.echo("\ntree: positions in tokens, pages by number")
-        for line in state_text.tree_lines(found):
-            click.echo(line)
+        _print_parts(found, left_out)
     for notice in reader.notices:
         remark(notice)
     if found.findings:
@@ -79,3 +91,17 @@ def command(run: Path, rank: int | None, at: str | None, salvage: bool, as_json:
             f"{len(found.findings)} laws were broken on the way, first by event {first.seq}: {first.law}: {first.detail}"
         )
         exit_with(FINDINGS)
+
+
+def _print_parts(state: State, left_out: set[str]) -> None:
+    for title, columns, rows in state_text.tables(state):
+        if title.partition(" ")[0].rstrip(",") in left_out:
+            continue
+        if rows:
+            print_table(columns, rows, title=f"\n{title}")
+        else:
+            click.echo(f"\n{title}: none")
+    if "tree" not in left_out:
+        click.echo("\ntree: positions in tokens, pages by number")
+        for line in state_text.tree_lines(state):
+            click.echo(line)
