@@ -23,7 +23,7 @@ def told(run: Path, rank: int) -> tuple[list[Frame], list[str]]:
 def test_the_script_makes_the_run_that_is_shipped(
     rank: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Event by event: compressed bytes may differ from one zlib to another."""
+    """Event by event: compressed bytes may differ from one zlib to another. `python -m tests.incidents.make_incident` makes it anew."""
     made = tmp_path_factory.mktemp("made") / PATH.name
     make(made)
     assert told(made, rank) == told(PATH, rank)
