@@ -27,7 +27,7 @@ def span_of_step(run: Path, rank: Rank, step: int) -> StepSpan | None:
         reader = JournalReader(run, rank, salvage=True)
         first = _first_from(reader, step)
         return StepSpan(step, first, _first_from(reader, step + 1) - 1)
-    except JournalError:
+    except (JournalError, OSError):
         return None
 
 

@@ -7,8 +7,9 @@ Rules: damage is no violation, and nothing behind it is judged until something s
 is the earliest one known, whichever law told of it. Memory does not grow with a journal.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
 from radixledger.journal.errors import JournalError, NoJournal
 from radixledger.journal.folder import listing, rank_folder, ranks_in
+from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
 from radixledger.replay.ending import Ending, Passing, left_behind
@@ -25,6 +27,7 @@ from radixledger.replay.narrow import traced_back
 from radixledger.replay.seek import Beginning, Watch, beginning_of
 from radixledger.replay.verdict import MISSING, RankReport, Told
 from radixledger.replay.verify import judge
+from radixledger.replay.whatif.crew import Steps, done_by
 
 Watched = Callable[[Path, Rank, str], AbstractContextManager[Watch]]
 """Gives a `Watch` over the frames of a rank, for work that a label names."""
@@ -58,15 +61,38 @@ def unwatched(_: Path, __: Rank, ___: str) -> AbstractContextManager[Watch]:
     return nullcontext(iter)
 
 
-def triage(folders: list[Path], watched: Watched = unwatched, *, rank: int | None = None) -> list[RankTriage]:
+def triage(
+    folders: Sequence[Path], watched: Watched = unwatched, *, rank: int | None = None
+) -> list[RankTriage]:
     """Every rank that `folders` hold, each a run, a rank of one, or a folder of runs; raises NoJournal for other folders.
 
     rank: only ranks of this number.
     """
+    return [triage_rank(run, each, watched) for run, each in places_of(folders, rank)]
+
+
+def triage_by(
+    processes: int, places: Sequence[tuple[Path, Rank]], advance: Callable[[int], None]
+) -> list[RankTriage]:
+    """The same of these ranks, several at a time; `advance` is told of events gone through. Raises WorkerLost."""
+    return done_by(processes, [partial(_of_one, run, rank) for run, rank in places], advance)
+
+
+def _of_one(run: Path, rank: Rank, steps: Steps) -> RankTriage:
+    def counted(frames: Iterable[Frame]) -> Iterator[Frame]:
+        for frame in frames:
+            yield frame
+            steps.tick(len(frame.events))
+
+    return triage_rank(run, rank, lambda *_: nullcontext(counted))
+
+
+def places_of(folders: Sequence[Path], rank: int | None = None) -> list[tuple[Path, Rank]]:
+    """Run and rank of every journal in these folders, each once; raises NoJournal where there is none, or none of `rank`."""
     places = [place for folder in folders for place in places_in(folder) if rank in (None, place[1])]
     if not places:
         raise NoJournal(folders[0], f"there is no journal of rank {rank}")
-    return [triage_rank(run, rank, watched) for run, rank in dict.fromkeys(places)]
+    return list(dict.fromkeys(places))
 
 
 def places_in(folder: Path) -> list[tuple[Path, Rank]]:
@@ -107,7 +133,7 @@ def triage_rank(run: Path, rank: Rank, watched: Watched = unwatched) -> RankTria
         begin = _beginning(reader, report)
         with watched(run, rank, "reading") as watch:
             state = judge(reader, begin, report, lambda frames: passing.watch(watch(frames)))
-    except JournalError as error:
+    except (JournalError, OSError) as error:
         report.unreadable = str(error)
     ending = passing.finish(state)
     if reader is not None:

@@ -3,20 +3,28 @@
 Not here: finding and explaining it (`radixledger.replay.triage`); this module parses and prints.
 """
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from msgspec import to_builtins
 
+from radixledger.journal.errors import JournalError
+from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import Rank
 from radixledger.replay.sentences import verdict
-from radixledger.replay.triage import RankTriage, triage
+from radixledger.replay.triage import RankTriage, places_of, triage, triage_by
+from radixledger.replay.whatif.crew import WorkerLost
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
+    CommandFailure,
     examples,
     exit_with,
     json_flag,
     print_json,
+    progress,
     remark,
 )
 from radixledger.tools.next_commands import next_commands
@@ -24,6 +32,9 @@ from radixledger.tools.report import check_place, write_page
 from radixledger.tools.run_argument import in_given_words, runs_argument
 from radixledger.tools.triage_text import print_triage
 from radixledger.tools.watching import watched
+
+EVENTS_WORTH_A_PROCESS = 20_000
+"""Events that take as long as a process takes to begin."""
 
 
 @click.command(
@@ -43,8 +54,15 @@ from radixledger.tools.watching import watched
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the page for the ticket here too.",
 )
+@click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    help="So many ranks of long journals at a time.  [default: one per CPU]",
+)
 @json_flag
-def command(runs: tuple[Path, ...], rank: int | None, page: Path | None, as_json: bool) -> None:
+def command(
+    runs: tuple[Path, ...], rank: int | None, page: Path | None, processes: int | None, as_json: bool
+) -> None:
     """Find the first wrong event of each rank, what led to it, and whose pages it was about.
 
     RUNS are runs with their rank-NNNN folders, single ones of those folders, or folders that hold runs. Damage is read
@@ -53,7 +71,7 @@ def command(runs: tuple[Path, ...], rank: int | None, page: Path | None, as_json
     """
     if page is not None:
         check_place(page, force=False)
-    told = [_as_given(each) for each in triage(list(runs), watched, rank=rank)]
+    told = [_as_given(each) for each in _triaged(runs, rank, processes or os.cpu_count() or 1)]
     if as_json:
         print_json({"verdict": overall(told), "ranks": [as_data(each) for each in told]})
     else:
@@ -65,6 +83,27 @@ def command(runs: tuple[Path, ...], rank: int | None, page: Path | None, as_json
         exit_with(FINDINGS)
     if any(each.kind == "unreadable" for each in told):
         exit_with(UNREADABLE)
+
+
+def _triaged(runs: Sequence[Path], rank: int | None, processes: int) -> list[RankTriage]:
+    """One rank after the other; several at a time where they are long enough to be worth a process."""
+    places = places_of(runs, rank)
+    events = sum(_events_of(run, each) for run, each in places)
+    if processes == 1 or len(places) == 1 or events < EVENTS_WORTH_A_PROCESS * len(places):
+        return triage(runs, watched, rank=rank)
+    try:
+        with progress(f"{len(places)} ranks", events) as advance:
+            return triage_by(processes, places, advance)
+    except WorkerLost as error:
+        raise CommandFailure(str(error)) from error
+
+
+def _events_of(run: Path, rank: Rank) -> int:
+    """How many events a journal has, as far as its last segment can tell."""
+    try:
+        return JournalReader(run, rank).last_seq
+    except (JournalError, OSError):
+        return 0
 
 
 def _as_given(told: RankTriage) -> RankTriage:

@@ -2,14 +2,18 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import DoubleFree as FreedAlready
-from radixledger.journal.units import Rank
+from radixledger.journal.frame import Frame
+from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import Rank, Seq
 from radixledger.journal.writer import JournalWriter
+from radixledger.tools import triage as door
 from radixledger.tools.cli import run as radixledger
 from radixledger.tools.drill import DoubleFree, plant_double_free
 
@@ -90,6 +94,32 @@ def test_json_has_all_of_it(wrong: tuple[Path, DoubleFree], capsys: Capture) -> 
         "mapped_to": 0,
     }
     assert document["ranks"][1]["next"][0]["command"].startswith("radixledger replay blame")
+
+
+def test_several_ranks_at_a_time_say_the_same(
+    wrong: tuple[Path, DoubleFree], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Long journals have a process each."""
+    one = told([str(wrong[0]), "--json", "--processes", "1"], capsys)
+    monkeypatch.setattr(door, "EVENTS_WORTH_A_PROCESS", 0)
+    assert told([str(wrong[0]), "--json", "--processes", "2"], capsys) == one
+
+
+def test_a_folder_that_nobody_may_read_is_one_rank_that_cannot_be_read(
+    wrong: tuple[Path, DoubleFree], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """The other ranks are triaged all the same."""
+    reading = JournalReader.frames
+
+    def refused(reader: JournalReader, from_seq: Seq | None = None) -> Iterator[Frame]:
+        if reader.rank == 0:
+            raise PermissionError(13, "Permission denied", str(reader.folder))
+        return reading(reader, from_seq)
+
+    monkeypatch.setattr(JournalReader, "frames", refused)
+    code, out = told([str(wrong[0])], capsys)
+    assert code == 1
+    assert "rank 0: cannot be read: [Errno 13] Permission denied" in out
 
 
 def test_a_clean_run_gives_0_and_says_what_else_to_look_at(lawful: Path, capsys: Capture) -> None:
