@@ -29,8 +29,17 @@ def rank_charts(place: int, sheet: Sheet) -> str:
     return (
         f'<div class="rank" data-track="{place}"><h3>{shown(sheet.label)}</h3>{pools}'
         f'<div class="plot lanes" data-first="{track.first_seq}" data-last="{track.last_seq}">{_wrongs(sheet)}{marks}</div>'
-        f'<div class="axis"><span>event {track.first_seq:,}</span><span>event {track.last_seq:,}</span></div></div>'
+        f'<div class="axis">{_axis(sheet)}</div></div>'
     )
+
+
+def _axis(sheet: Sheet) -> str:
+    """What stands where: the first event, the middle one, the last one, each with its step."""
+    track = sheet.track
+    middle = track.buckets[len(track.buckets) // 2]
+    ends = (track.buckets[0].step, middle.step, track.buckets[-1].step)
+    seqs = (track.first_seq, middle.seq, track.last_seq)
+    return "".join(f"<span>event {seq:,}, step {step:,}</span>" for seq, step in zip(seqs, ends, strict=True))
 
 
 def _pool(sheet: Sheet, pool: Pool) -> str:

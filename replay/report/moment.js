@@ -287,6 +287,9 @@ function listenToTheme(redraw) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 }
 
+// What is folded away is printed all the same.
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(each => { each.open = true; }));
+
 async function begin() {
   let desk = null;
   listenToTheme(() => desk?.track && desk.go(desk.place));

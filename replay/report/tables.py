@@ -9,6 +9,8 @@ from radixledger.replay.report.ranges import Range
 from radixledger.replay.verdict import Told
 
 LAWS_SHOWN = 12
+SHOWN_AT_ONCE = 8
+"""Findings before a fold; what follows the first is often its consequence."""
 
 
 def findings(place: int, sheet: Sheet) -> str:
@@ -92,11 +94,12 @@ def _found(place: int, sheet: Sheet) -> str:
     more = sum(report.broken.values()) - len(report.findings)
     laws = sorted(report.broken.items(), key=lambda each: -each[1])[:LAWS_SHOWN]
     told = ", ".join(f"{law(name)} {many:,}" for name, many in laws)
-    rows = "".join(_finding(place, each) for each in report.findings)
+    rows = [_finding(place, each) for each in report.findings]
+    head = "<th class=n>event<th class=n>step<th>law<th>what<th>pages"
+    later = _table(head, "".join(rows[SHOWN_AT_ONCE:])) + (f"<p>and {more:,} more</p>" if more > 0 else "")
     return (
-        f"<h4>All findings</h4><p class=soft>By law: {told}</p>"
-        + _table("<th class=n>event<th class=n>step<th>law<th>what<th>pages", rows)
-        + (f"<p>and {more:,} more</p>" if more > 0 else "")
+        f"<h4>All findings</h4><p class=soft>By law: {told}</p>{_table(head, ''.join(rows[:SHOWN_AT_ONCE]))}"
+        + (f"<details><summary>Later ones</summary>{later}</details>" if len(rows) > SHOWN_AT_ONCE else "")
     )
 
 

@@ -67,7 +67,15 @@ class TreeMap {
       wide: Math.max(1, node[track.node.pages] * across), high: leaves * high,
     }));
     this.spot = Math.max(0, this.spots.findIndex(each => each.number === held));
-    for (const spot of this.spots) paint(pen, track, spot, colours, windowed);
+    const small = { x: -1, y: -1 };
+    for (const spot of this.spots) {
+      const x = Math.round(spot.x), y = Math.round(spot.y);
+      if (spot.wide < 1.5 && spot.high < 1.5) {
+        if (x === small.x && y === small.y) continue;
+        Object.assign(small, { x, y });
+      }
+      paint(pen, track, spot, colours, windowed);
+    }
     pen.lineWidth = 2;
     for (const spot of this.spots) {
       if (!chosen(spot.number)) continue;
@@ -117,7 +125,8 @@ function paint(pen, track, spot, colours, windowed) {
 function layout(track, nodes) {
   const at = track.node, children = new Map();
   let end = 0;
-  for (const [number, node] of [...nodes].sort((one, other) => one[0] - other[0])) {
+  for (const number of Float64Array.from(nodes.keys()).sort()) {
+    const node = nodes.get(number);
     if (node[at.parent] < 0) continue;
     if (!children.has(node[at.parent])) children.set(node[at.parent], []);
     children.get(node[at.parent]).push(number);
