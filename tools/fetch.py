@@ -21,7 +21,7 @@ from radixledger.journal.folder import SNAPSHOT_SUFFIX
 from radixledger.journal.segment import LIVE_SUFFIX, SEALED_SUFFIX
 from radixledger.journal.units import Rank
 from radixledger.tools.console import UNREADABLE, USAGE, CommandFailure, progress
-from radixledger.tools.run_argument import Choose
+from radixledger.tools.run_argument import Choose, spoken
 
 RANK_FOLDER = re.compile(r"rank-(\d{4,9})", re.ASCII)
 RANK_FILE = re.compile(
@@ -60,13 +60,13 @@ def run_from(url: str, room: Path, choose: Choose) -> Path:
         ranks = _ranks_at(place)
     if not ranks:
         raise CommandFailure(
-            f"{url}: there is no rank-NNNN folder here, so it is no run; name the folder that was given as --journal"
+            f"{spoken(url)}: there is no rank-NNNN folder here, so it is no run; name the folder that was given as --journal"
         )
     chosen = choose(sorted(ranks))
     if missing := [str(rank) for rank in chosen if rank not in ranks]:
         known = ", ".join(map(str, sorted(ranks)))
         raise CommandFailure(
-            f"{url}: rank {missing[0]} has no journal here (this run has ranks {known})", UNREADABLE
+            f"{spoken(url)}: rank {missing[0]} has no journal here (this run has ranks {known})", UNREADABLE
         )
     with _told(url):
         wanted = {
@@ -100,10 +100,10 @@ def _opened(url: str) -> _Place:
     try:
         files, path = url_to_fs(url)
     except ImportError as error:
-        raise CommandFailure(f"{url}: {error}{_hint(url)}", USAGE) from error
+        raise CommandFailure(f"{spoken(url)}: {error}{_hint(url)}", USAGE) from error
     except ValueError as error:
         raise CommandFailure(
-            f"{url}: {error}; file, http, https, s3, gs, abfs and sftp are", USAGE
+            f"{spoken(url)}: {error}; file, http, https, s3, gs, abfs and sftp are", USAGE
         ) from error
     except Exception as error:
         raise _failure(url, error) from error
@@ -132,8 +132,8 @@ def _told(url: str) -> Iterator[None]:
 
 def _failure(url: str, error: Exception) -> CommandFailure:
     if isinstance(error, FileNotFoundError):
-        return CommandFailure(f"{url}: there is nothing here")
-    return CommandFailure(f"{url} cannot be read: {type(error).__name__}: {error}")
+        return CommandFailure(f"{spoken(url)}: there is nothing here")
+    return CommandFailure(f"{spoken(url)} cannot be read: {type(error).__name__}: {spoken(str(error))}")
 
 
 def _names(files: Any, path: str) -> list[str]:
@@ -168,5 +168,5 @@ def _get(place: _Place, wanted: dict[str, Path]) -> None:
     """Fetch files, several at a time where the file system can."""
     for target in wanted.values():
         target.parent.mkdir(parents=True, exist_ok=True)
-    with progress(f"fetching {place.url}", len(wanted)) as advance:
+    with progress(f"fetching {spoken(place.url)}", len(wanted)) as advance:
         place.files.get(list(wanted), list(map(str, wanted.values())), callback=_Bar(advance))

@@ -23,6 +23,8 @@ from radixledger.tools.lazy_group import imported
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)")
 """How a URL begins: `s3://...`, or a chain of them, `zip::https://...`."""
 
+PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*(?=@)")
+
 Choose = Callable[[Sequence[Rank]], Collection[Rank]]
 """Which of the ranks of a run a command is about."""
 
@@ -50,7 +52,7 @@ class Copies:
 
     def add(self, copy: Path, url: str) -> None:
         """Remember what a copy is of."""
-        self._urls[str(copy)] = url.rstrip("/")
+        self._urls[str(copy)] = spoken(url).rstrip("/")
 
     def told(self, text: str) -> str:
         """A text with the URLs in the place of their copies."""
@@ -62,6 +64,11 @@ class Copies:
 def is_url(run: object) -> bool:
     """Whether this is a URL, and no path."""
     return isinstance(run, str) and URL.match(run) is not None
+
+
+def spoken(url: str) -> str:
+    """A URL as it may be printed: without the password that stands in it."""
+    return PASSWORD.sub(r"\1", url)
 
 
 def as_given(run: Path) -> str:

@@ -14,6 +14,7 @@ import fsspec
 import pytest
 
 from radixledger.tools.cli import run as radixledger
+from radixledger.tools.run_argument import spoken
 
 from ..replay.runs import written
 
@@ -162,6 +163,15 @@ def test_a_url_without_a_run_is_told_plainly(
     assert out.startswith("Error: ") or "unreadable" in out
     assert said in out
     assert url.removeprefix("file://") in out
+
+
+def test_a_password_in_a_url_is_not_printed(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "paramiko", None)
+    out = told(capfd, "replay", "verify", "sftp://me:sesame@host/run", code=2)
+    assert "sftp://me@host/run" in out
+    assert "sesame" not in out
+    assert spoken("s3://bucket/a:b@7") == "s3://bucket/a:b@7"
+    assert spoken("ftp://me@host/run") == "ftp://me@host/run"
 
 
 def test_a_rank_that_is_not_there_is_told_with_those_that_are(store: str, capfd: Capture) -> None:
