@@ -34,7 +34,7 @@ class Use(NamedTuple):
 def best_hits(uses: Iterable[Use], *, stride: int, capacity: int) -> int:
     """Pages of prompts that Belady's rule would have found in `capacity` pages. stride: bytes of key per page.
 
-    Memory: 25 bytes for each page that is asked for, and what is kept.
+    Memory: about 50 bytes for each page that is asked for, and what is kept.
     """
     pages, prompts = _numbered(uses, stride)
     ahead = _next_uses(pages)
