@@ -113,6 +113,8 @@ class Cursor:
             segment = self._open(listed, last=last)
         except FileNotFoundError:
             self._list()  # dropped since it was listed: the next listing tells what is left
+            if listed in self._files:
+                self._lead_nowhere(listed)
             return True
         except UnfinishedHeading as unfinished:
             place = f"{listed.path.name} ends inside its heading, after {unfinished.size} bytes"
@@ -127,6 +129,15 @@ class Cursor:
             self._seek(segment, first=before is None)
         self._chain = segment.chain
         return True
+
+    def _lead_nowhere(self, listed: SegmentFile) -> None:
+        """A name without a file behind it; in salvage it is passed over."""
+        reason = "a segment of this name is listed, and leads nowhere"
+        if not self._salvage:
+            raise Damaged(listed.path, offset=0, after=Seq(self.seq - 1), reason=reason)
+        self._note(f"{listed.path.name}: {reason}")
+        self._foreign.add(listed.path)
+        self._list()
 
     def _open(self, listed: SegmentFile, *, last: bool) -> Segment:
         """The segment; in salvage also without its heading, and only the last may end inside of it."""

@@ -15,7 +15,7 @@ from radixledger.journal.errors import Damaged, NoBaseline, NoJournal, NoSuchEve
 from radixledger.journal.events import AnyEvent, Gap, Opened
 from radixledger.journal.folder import SnapshotRef, listing, open_segment, rank_folder, ranks_in
 from radixledger.journal.frame import Frame, RawFrame
-from radixledger.journal.segment import Heading, UnfinishedHeading
+from radixledger.journal.segment import Heading, SegmentFile, UnfinishedHeading
 from radixledger.journal.snapshot import read_snapshot
 from radixledger.journal.units import Rank, Seq
 
@@ -196,7 +196,17 @@ class JournalReader:
 
     def _heading(self) -> Heading:
         """The oldest heading; in salvage the oldest that can be read, if there is one."""
-        segments = listing(self.folder).segments
+        before, segments = None, listing(self.folder).segments
+        while segments != before:
+            try:
+                return self._oldest_of(segments)
+            except FileNotFoundError:  # dropped since it was listed: the next listing tells what is left
+                before, segments = segments, listing(self.folder).segments
+        raise NoJournal(segments[0].path, "the first segment is a link to nowhere")
+
+    def _oldest_of(self, segments: list[SegmentFile]) -> Heading:
+        if not segments:
+            raise NoJournal(self.folder, f"rank {self.rank} has no journal here: its folder holds no segment")
         for listed in segments if self.salvage else ():
             with suppress(Damaged, UnfinishedHeading), closing(open_segment(listed)) as segment:
                 return segment.heading

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from radixledger.journal import upkeep
-from radixledger.journal.errors import NoJournal
-from radixledger.journal.folder import rank_folder
+from radixledger.journal.errors import Damaged, NoJournal
+from radixledger.journal.events import Gap
+from radixledger.journal.folder import Listing, listing, rank_folder
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.retention import Retention
 from radixledger.journal.writer import Sealing
 
-from .written import RANK, append, new_writer, read, some_commands, write
+from .written import RANK, append, new_writer, read, segment_paths, some_commands, write
 
 COMMANDS = some_commands(12)
 
@@ -64,3 +65,40 @@ def test_a_rank_folder_without_a_segment_is_told_as_that(tmp_path: Path) -> None
     rank_folder(tmp_path, RANK).mkdir()
     with pytest.raises(NoJournal, match="rank 0 has no journal here: its folder holds no segment"):
         JournalReader(tmp_path, RANK)
+
+
+def test_a_first_segment_that_is_dropped_before_it_is_opened_is_not_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """J12: the reader lists again what retention has left."""
+    write(tmp_path, COMMANDS, rotate_bytes=300)
+    reader = JournalReader(tmp_path, RANK)
+    paths = segment_paths(tmp_path)
+    listings: list[Path] = []
+
+    def late(folder: Path) -> Listing:
+        found = listing(folder)
+        if not listings:
+            paths[0].unlink()
+        listings.append(folder)
+        return found
+
+    monkeypatch.setattr("radixledger.journal.reader.listing", late)
+    assert reader.opened == JournalReader(tmp_path, RANK).opened
+    assert len(listings) >= 2
+    assert not paths[0].exists()
+
+
+@pytest.mark.parametrize("at", [0, 1, -1])
+def test_a_link_to_nowhere_is_damage_and_not_waited_for(tmp_path: Path, at: int) -> None:
+    """A copy of a run that took links for files; in salvage the other segments are told."""
+    whole = write(tmp_path, COMMANDS, rotate_bytes=300)
+    path = segment_paths(tmp_path)[at]
+    path.unlink()
+    path.symlink_to(tmp_path / "nowhere")
+    with pytest.raises((Damaged, NoJournal), match="nowhere"):
+        _ = JournalReader(tmp_path, RANK).opened, read(tmp_path)
+    if at:
+        told = [events for events in read(tmp_path, salvage=True) if type(events[0]) is not Gap]
+        assert len(told) < len(whole)
+        assert all(events in whole for events in told)
