@@ -55,7 +55,7 @@ def offer_above(state: State, node: Node) -> None:
     if order is None:
         return
     far = span = state.reach_pages
-    needed = needed_pages(state, node)
+    needed = needed_pages(state, node)  # and of each node above worked out from the one below it
     while span > 0 and node.parent is not None:
         pages = node.pages
         if node.swa:
