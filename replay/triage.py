@@ -33,8 +33,12 @@ Watched = Callable[[Path, Rank, str], AbstractContextManager[Watch]]
 """Gives a `Watch` over the frames of a rank, for work that a label names."""
 
 
+KINDS = ("wrong", "turned down", "leak", "damaged", "unreadable", "clean")
+"""What can be said of a rank, the worst first."""
+
+
 class RankTriage(Struct):
-    """What triage says of one rank. `kind`: wrong, turned down, leak, damaged, unreadable or clean."""
+    """What triage says of one rank; `kind` is one of `KINDS`."""
 
     folder: str
     run: str
@@ -97,8 +101,8 @@ def places_of(folders: Sequence[Path], rank: int | None = None) -> list[tuple[Pa
 
 def places_in(folder: Path) -> list[tuple[Path, Rank]]:
     """Run and rank of every journal in a folder: a run, one rank-NNNN folder of it, or a folder that holds runs."""
-    if listing(folder).segments and (rank := _rank_of(folder)) is not None:
-        return [(folder.parent, rank)]
+    if listing(folder).segments:
+        return [_place_of(folder)]
     try:
         return [(folder, rank) for rank in ranks_in(folder)]
     except NoJournal:
@@ -116,12 +120,13 @@ def _ranks_or_none(run: Path) -> list[Rank]:
         return []
 
 
-def _rank_of(folder: Path) -> Rank | None:
-    try:
-        siblings = ranks_in(folder.absolute().parent)
-    except NoJournal:
-        return None
-    return next((each for each in siblings if rank_folder(folder.parent, each).name == folder.name), None)
+def _place_of(folder: Path) -> tuple[Path, Rank]:
+    """Run and rank of a folder in which segments lie, `.` among them."""
+    whole = folder.absolute()
+    for rank in _ranks_or_none(whole.parent):
+        if rank_folder(whole.parent, rank) == whole:
+            return (folder.parent if folder.name else whole.parent), rank
+    raise NoJournal(folder, "segments lie here, and the folder is not named after a rank: call it rank-0000, in a folder for the run")  # fmt: skip
 
 
 def triage_rank(run: Path, rank: Rank, watched: Watched = unwatched) -> RankTriage:

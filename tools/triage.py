@@ -14,7 +14,7 @@ from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
 from radixledger.replay.sentences import verdict
-from radixledger.replay.triage import RankTriage, places_of, triage, triage_by
+from radixledger.replay.triage import KINDS, RankTriage, places_of, triage, triage_by
 from radixledger.replay.whatif.crew import WorkerLost
 from radixledger.tools.console import (
     FINDINGS,
@@ -118,9 +118,7 @@ def _as_given(told: RankTriage) -> RankTriage:
 def overall(told: list[RankTriage]) -> str:
     """The worst that was found of any rank."""
     kinds = {each.kind for each in told}
-    return next(
-        kind for kind in ("wrong", "turned down", "leak", "damaged", "unreadable", "clean") if kind in kinds
-    )
+    return next(kind for kind in KINDS if kind in kinds)
 
 
 def as_data(told: RankTriage) -> dict[str, object]:

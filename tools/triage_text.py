@@ -14,7 +14,7 @@ from radixledger.replay.causal_slice import SliceEvent
 from radixledger.replay.ending import Ending
 from radixledger.replay.explained import Explained
 from radixledger.replay.sentences import law_words, verdict
-from radixledger.replay.triage import RankTriage
+from radixledger.replay.triage import KINDS, RankTriage
 from radixledger.tools.console import (
     count_of,
     count_text,
@@ -26,35 +26,49 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import ranges, time_text
 from radixledger.tools.next_commands import next_commands
+from radixledger.tools.run_argument import as_given
 
 LAST_SHOWN = 6
 PAGE_RUNS = 12
 
 
 def print_triage(told: list[RankTriage]) -> None:
-    """Everything, rank by rank, the one whose first wrong event has the lowest step before the others.
+    """Everything, rank by rank, the worst first; of wrong ones that whose first wrong event has the lowest step.
 
     Of clean ranks beside others the verdict is enough.
     """
     told = sorted(told, key=_order)
     runs = len({each.run for each in told})
-    for each in told:
-        name = f"rank {each.rank}" if runs == 1 else f"{each.run}, rank {each.rank}"
+    names = _names(told)
+    for each, name in zip(told, names, strict=True):
         print_lines([f"{name}: {' '.join(verdict(each))}"])
     if runs > 1:
         print_lines([f"these are journals of {runs} runs: steps of one run are not those of another"])
     if len(told) > 1:
-        _print_ranks(told)
-    for each in told:
+        _print_ranks(told, names)
+    for each, name in zip(told, names, strict=True):
         if each.kind != "clean" or all(other.kind == "clean" for other in told):
-            _print_rank(each, f"rank {each.rank}, " if len(told) > 1 else "")
+            _print_rank(each, f"{name}, " if len(told) > 1 else "")
 
 
-def _order(told: RankTriage) -> tuple[bool, int, str, int]:
-    return told.explained is None, told.step if told.explained else 0, told.run, told.rank
+def _names(told: list[RankTriage]) -> list[str]:
+    """Ranks by number; where that does not tell them apart, by the run too, or by the folder that they lie in."""
+    by_rank, by_run = (
+        [f"rank {each.rank}" for each in told],
+        [f"{each.run}, rank {each.rank}" for each in told],
+    )
+    if len(set(by_rank)) == len(told) and len({each.run for each in told}) == 1:
+        return by_rank
+    if len(set(by_run)) == len(told):
+        return by_run
+    return [f"{as_given(Path(each.folder))}, rank {each.rank}" for each in told]
 
 
-def _print_ranks(told: list[RankTriage]) -> None:
+def _order(told: RankTriage) -> tuple[int, int, str, int]:
+    return KINDS.index(told.kind), told.step if told.explained else 0, told.run, told.rank
+
+
+def _print_ranks(told: list[RankTriage], names: list[str]) -> None:
     """Ranks beside each other at the step in which the first of them went wrong."""
     wrong = [each for each in told if each.explained]
     step = min(each.step for each in wrong) if wrong else None
@@ -62,10 +76,10 @@ def _print_ranks(told: list[RankTriage]) -> None:
     if step is not None:
         columns.append(f"its events in step {step}")
     rows = []
-    for each in told:
+    for each, name in zip(told, names, strict=True):
         first = each.explained.first if each.explained else None
         row = [
-            str(each.rank), each.report.events, each.ending.last_step, each.kind,
+            name.removeprefix("rank "), each.report.events, each.ending.last_step, each.kind,
             f"event {first.seq}, step {first.step}" if first else "",
         ]  # fmt: skip
         rows.append([*row, _span(each, step)] if step is not None else row)

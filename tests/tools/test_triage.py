@@ -130,7 +130,11 @@ def test_a_clean_run_gives_0_and_says_what_else_to_look_at(lawful: Path, capsys:
 
 
 def test_what_is_given_may_be_a_run_a_rank_or_a_folder_of_runs(
-    lawful: Path, wrong: tuple[Path, DoubleFree], tmp_path: Path, capsys: Capture
+    lawful: Path,
+    wrong: tuple[Path, DoubleFree],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
 ) -> None:
     """Ranks of one job may lie in several places, each as its host wrote it."""
     run, _ = wrong
@@ -147,15 +151,36 @@ def test_what_is_given_may_be_a_run_a_rank_or_a_folder_of_runs(
         ("wrong", 0),
     ]
     assert ranks(str(run), "--rank", "1") == [("wrong", 1)]
+    monkeypatch.chdir(run / "rank-0001")
+    assert ranks(".") == [("wrong", 1)]
     for host in range(2):
         shutil.copytree(run / f"rank-000{host}", tmp_path / f"host-{host}" / f"rank-000{host}")
     assert ranks(str(tmp_path)) == [("host-0", 0), ("host-1", 1)]
+
+
+def test_segments_in_a_folder_of_another_name_are_refused_with_the_way_out(
+    lawful: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    shutil.copytree(lawful / "rank-0000", tmp_path / "of-monday")
+    assert radixledger(["triage", str(tmp_path / "of-monday")]) == 3
+    assert "call it rank-0000, in a folder for the run" in capsys.readouterr().err
 
 
 def test_several_runs_are_told_apart(lawful: Path, wrong: tuple[Path, DoubleFree], capsys: Capture) -> None:
     _, out = told([str(lawful), str(wrong[0])], capsys)
     assert out.startswith("wrong, rank 1: event ")
     assert "these are journals of 2 runs" in out
+
+
+def test_ranks_of_one_number_and_run_are_told_apart_by_their_folder(
+    wrong: tuple[Path, DoubleFree], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Copies that were collected from several places."""
+    monkeypatch.chdir(tmp_path)
+    for copy in ("one", "two"):
+        shutil.copytree(wrong[0] / "rank-0001", tmp_path / copy / "rank-0001")
+    _, out = told(["one", "two"], capsys)
+    assert [line.partition(":")[0] for line in out.splitlines()[:2]] == ["one, rank 1", "two, rank 1"]
 
 
 @pytest.mark.parametrize(
