@@ -49,6 +49,7 @@ class PageMap {
   draw(track, tables, fresh, chosen) {
     Object.assign(this, { track, tables, fresh, chosen });
     const width = this.box.clientWidth - 2, size = this.size;
+    if (width < 1) return;
     this.cell = Math.max(3, Math.min(16, Math.floor(Math.sqrt(width * 300 / size))));
     this.columns = Math.max(1, Math.floor(width / this.cell));
     const height = Math.ceil(size / this.columns) * this.cell;

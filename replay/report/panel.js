@@ -14,6 +14,8 @@ class Panel {
       : choice.type === "node" ? this.node(track, tables, choice.number)
       : this.request(track, tables, choice.number);
     this.box.replaceChildren(...parts);
+    const now = this.box.querySelector("[aria-current]");
+    this.box.scrollTop = now ? now.offsetTop - this.box.clientHeight / 2 : 0;
   }
 
   nothing() {
@@ -49,7 +51,9 @@ class Panel {
         this.link(`${track.head.pools[other]} page ${page} `, { type: "page", pool: other, number: page })))]);
     }
     const life = lifeOf(track, pool, number);
-    const items = life.slice(-MOST_LINES).map(step => el("li", {},
+    const now = tables.since[pool][number], shown = life.slice(-MOST_LINES);
+    const last = shown.findLastIndex(step => step.since === now);
+    const items = shown.map((step, place) => el("li", place === last ? { "aria-current": "true" } : {},
       this.event(track, step.since), step.told ? "" : el("span", { class: "soft" }, " (summarised)"), " \u2192 ", this.owner(track, step.kind, step.holder)));
     return [el("h3", {}, `${name} page ${number}`), definitions(facts),
       el("h4", {}, "Its life on this page"), el("ol", {}, ...items),

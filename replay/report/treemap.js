@@ -56,7 +56,9 @@ class TreeMap {
   draw(track, tables, chosen) {
     const held = this.spots[this.spot]?.number;
     Object.assign(this, { track, tables, chosen });
-    const width = this.box.clientWidth - 2, rows = layout(track, tables.nodes);
+    const width = this.box.clientWidth - 2;
+    if (width < 1) return;
+    const rows = layout(track, tables.nodes);
     const high = Math.max(0.05, Math.min(18, MOST_HIGH / Math.max(1, rows.leaves), Math.max(3, Math.floor(340 / Math.max(1, rows.leaves)))));
     const height = Math.max(24, Math.ceil(rows.leaves * high));
     const pen = canvasOf(this.canvas, width, height);

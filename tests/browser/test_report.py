@@ -8,18 +8,21 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from radixledger.cache.state import State
+from radixledger.journal.accounts import Kind
 from radixledger.journal.events import Admitted, Refused
+from radixledger.journal.moves import moves
 from radixledger.journal.reader import JournalReader
-from radixledger.journal.units import ROOT, Rank, RequestId, TokenCount
+from radixledger.journal.units import ROOT, Rank, RequestId, Seq, TokenCount
 from radixledger.journal.writer import JournalWriter
 from radixledger.replay.report.write import write_report
 from radixledger.replay.seek import state_at
 from radixledger.replay.verify import verify_rank
+from radixledger.tools.cli import run as radixledger
 
 from ..cache.driven import Driven, opened
 from ..replay.report_reader import DATA
 from ..replay.runs import Clock
-from .conftest import Open
+from .conftest import TRACE, Open
 
 pytestmark = pytest.mark.browser
 
@@ -168,6 +171,59 @@ def test_a_page_tells_its_life_a_request_its_events_a_node_its_locks(page: Page,
     expect(page.locator("#panel h3")).to_have_text("Choose something")
 
 
+PAINTED = """() => {
+  const canvas = document.querySelector("#maps canvas"), pen = canvas.getContext("2d");
+  const wide = canvas.width, cell = Math.max(3, Math.min(16, Math.floor(Math.sqrt(wide * 300 / window.pages))));
+  const columns = Math.floor(wide / cell), style = getComputedStyle(document.documentElement);
+  const names = Object.fromEntries(STACK.map(name => [style.getPropertyValue("--" + name).trim(), name]));
+  return Array.from({ length: window.pages }, (_, page) => {
+    const [red, green, blue] = pen.getImageData(page % columns * cell + 1, Math.floor(page / columns) * cell + 1, 1, 1).data;
+    return names["#" + [red, green, blue].map(each => each.toString(16).padStart(2, "0")).join("")] || "?";
+  });
+}"""
+
+
+@pytest.mark.parametrize("pages", [70, 20_000])
+def test_every_page_of_a_pool_has_the_colour_of_its_account(opens: Open, tmp_path: Path, pages: int) -> None:
+    """Small pools as squares, large ones as one picture."""
+    (tmp_path / "trace.jsonl").write_text(TRACE)
+    drive = [
+        "drive",
+        str(tmp_path / "trace.jsonl"),
+        "--journal",
+        str(tmp_path / "run"),
+        "--page-size=64",
+        "--window=256",
+    ]
+    sizes = [f"--full-pages={pages}", "--swa-pages=30"]
+    assert radixledger([*drive, *sizes, "--enable-unified-radix-tree"]) == 0
+    write_report([tmp_path / "run"], tmp_path / "page.html", tell=str)
+    page = opens(tmp_path / "page.html", viewport={"width": 1280, "height": 900})
+    reader = JournalReader(tmp_path / "run", Rank(0))
+    seq = next(seq for seq in range(90, reader.last_seq) if not reader_event_names_pages(reader, seq))
+    page.keyboard.press("Escape")
+    page.locator("#slider").fill(str(seq))
+    at(page, seq)
+    state = state_at(reader, seq)
+    page.evaluate(f"window.pages = {pages + 1}")
+    expected = ["reserved", *(account_of(state, int(each)) for each in state.full.account[1:])]
+    assert page.evaluate(PAINTED) == expected
+    assert {"protected", "request", "free"} <= set(expected)
+
+
+def reader_event_names_pages(reader: JournalReader, seq: int) -> bool:
+    """Whether an event moves pages, which then have a ring on the map; or nobody is live by then."""
+    frame = next(iter(reader.frames(Seq(seq))))
+    return bool(moves(frame.events[0])) or not state_at(reader, seq).full.held[Kind.REQUEST]
+
+
+def account_of(state: State, account: int) -> str:
+    """The class of a FULL page's owner."""
+    if account & 7 != Kind.TREE:
+        return Kind(account & 7).name.lower()
+    return "protected" if state.nodes[account >> 3].holds > 0 else "evictable"
+
+
 def test_another_rank_is_shown_at_the_same_step(page: Page) -> None:
     page.locator("#slider").fill("150")
     at(page, 150)
@@ -227,6 +283,7 @@ def test_print_has_the_verdict_the_findings_and_the_charts_and_nothing_to_press(
         expect(page.locator(shown).first).to_be_visible()
     for hidden in ("#moment", "#theme", ".keys"):
         expect(page.locator(hidden).first).to_be_hidden()
+    page.set_viewport_size({"width": 700, "height": 900})
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
