@@ -1,7 +1,8 @@
 """Drive one rank's cache with a stream of requests and no model: match, admit, chunks, decode, finish.
 
 The schedule of a server with chunked prefill: a prefill step, requests in order, goes before a decode step of all
-running requests; a request that does not fit waits, and when the pools are short the youngest is retracted. Sampled
+running requests; a request that does not fit waits, and when the pools are short the youngest is retracted. One that is
+alone then is blocked by the prefix that it found itself, so it goes on frugally, without the cache. Sampled
 tokens are numbers that occur nowhere else. Rule: it calls what a server calls and reads no more than a server reads.
 """
 
@@ -121,7 +122,9 @@ class Driver:
                 self._waiting.appendleft(job)
                 return
             key = self.cache.key_of(job.prompt)
-            admission = self.cache.admit(job.rid, key, len(job.prompt), priority=job.priority)
+            admission = self.cache.admit(
+                job.rid, key, len(job.prompt), force_miss=job.frugal, priority=job.priority
+            )
             self._prefilling.append(_Live(job, key, admission.request, admission.hit.tokens))
             self._uncomputed += len(job.prompt) - admission.hit.tokens
             self.counts.admitted += 1
@@ -161,10 +164,9 @@ class Driver:
     # -- steps -----------------------------------------------------------------------------------------------
 
     def _prefill(self) -> None:
-        if (
-            not self.cache.state.traits.tree
-        ):  # no tree takes their chunks over, so their windows end here (R151)
-            self.cache.reclaim_batch(np.array([live.request for live in self._prefilling], np.int64))
+        untaken = [live.request for live in self._prefilling if not self._is_taken_over(live.job)]
+        if untaken:  # no tree takes their chunks over, so their windows end here (R151)
+            self.cache.reclaim_batch(np.array(untaken, np.int64))
         chosen, grown = self._chunk()
         while not self._extended(chosen, grown):
             chosen, grown = self._chunk()
@@ -174,10 +176,15 @@ class Driver:
         for live, count in zip(chosen, grown, strict=True):
             live.computed += count
             self._uncomputed -= count
-            self.cache.cache_unfinished(live.request, live.key, live.computed)
+            if not live.job.frugal:
+                self.cache.cache_unfinished(live.request, live.key, live.computed)
             if live.computed == len(live.job.prompt):
                 self._prefilling.remove(live)
                 self._sample_first(live)
+
+    def _is_taken_over(self, job: Job) -> bool:
+        """Whether the tree takes what a job computed, chunk by chunk, and so ends its window."""
+        return self.cache.state.traits.tree and not job.frugal
 
     def _chunk(self) -> tuple[list[_Live], list[int]]:
         """Who computes how many prompt tokens in this step, requests in order."""
@@ -247,7 +254,8 @@ class Driver:
     def _finish(self, live: _Live) -> None:
         answer = self._answer(live.job.outputs)
         # The last sampled token has no KV, so the tree gets all the others.
-        self.cache.finish(live.request, self.cache.key_of(np.concatenate((live.job.prompt, answer[:-1]))))
+        whole = self.cache.key_of(np.concatenate((live.job.prompt, answer[:-1])))
+        self.cache.finish(live.request, None if live.job.frugal else whole)
         self.counts.finished += 1
         self.counts.output_tokens += len(answer)
         self.stream.ended(live.job, answer)
@@ -255,6 +263,7 @@ class Driver:
     def _retract_youngest(self) -> None:
         """Send the youngest request back to the queue; what it had sampled is part of its prompt from now on."""
         self.counts.retracted += 1
+        alone = len(self._prefilling) + len(self._running) == 1
         if self._prefilling and (len(self._prefilling) > 1 or not self._running):
             live, sampled = self._prefilling.pop(), 0
             self._uncomputed -= len(live.job.prompt) - live.computed
@@ -263,7 +272,8 @@ class Driver:
             sampled = live.job.outputs - int(self._left[-1])
             self._ids, self._left = self._ids[:-1], self._left[:-1]
         self.cache.retract(live.request)
-        job = live.job
+        assert not (alone and live.job.frugal), "what fits a rank fits it alone and frugally"
+        job = live.job._replace(frugal=live.job.frugal or alone)
         self.counts.output_tokens += sampled
         if sampled:
             prompt = np.concatenate((job.prompt, self._answer(sampled)))

@@ -33,6 +33,8 @@ class Job(NamedTuple):
     outputs: int
     conversation: int = -1
     priority: int = 0
+    frugal: bool = False
+    """Its own prefix left it no room, and nobody else was there to yield: it matches nothing and caches nothing."""
 
 
 class Stream(Protocol):

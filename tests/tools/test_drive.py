@@ -58,6 +58,26 @@ def test_pressure_evicts_tombstones_and_retracts_and_all_requests_are_still_serv
     assert cache.state.full.available == 44
 
 
+LONG = Shape(conversations=6, turns=4, system=64, user=90, answer=10, active=3)
+
+
+@pytest.mark.parametrize("running", [1, 3])
+@pytest.mark.parametrize("victims", ["lru", "use"])
+@pytest.mark.parametrize("swa_pages", range(14, 38, 3))
+def test_whoever_fits_alone_is_served_however_his_own_prefix_stands_in_the_way(
+    swa_pages: int, victims: str, running: int
+) -> None:
+    """B109, B116: a lock that holds more than a window, a dead window behind it, and nobody else who could yield."""
+    config = Config(8, 90, swa_pages, 20, rows=8, context_pages=80, swa_victims=victims)
+    cache = open_rank(RankCache, config, Recording(None))
+    driver = Driver(cache, ConversationStream(LONG), chunk_tokens=64, max_running=running)
+    assert any(not driver.step() for _ in range(5_000)), "it goes round in circles"
+    assert driver.counts.finished + driver.counts.refused == 24
+    assert driver.counts.refused == 0
+    cache.flush()
+    assert (cache.state.full.available, cache.state.swa.available) == (90, swa_pages)
+
+
 @pytest.mark.parametrize(
     ("route", "window", "swa_pages"), [("swa_chunk", 20, 16), ("chunk", 0, 0), ("radix", 0, 0)]
 )
