@@ -1,8 +1,12 @@
 """The charts of a page: a legend, and for each rank its pools and its time line."""
 
+from collections.abc import Sequence
+
 from radixledger.journal.accounts import Pool
 from radixledger.replay.report.drawing import ACCOUNTS, WIDTH, accounts_of, capacity_of, chart, lanes
 from radixledger.replay.report.phrases import Sheet, count, shown
+
+OPEN_AT_ONCE = 4
 
 
 def legend() -> str:
@@ -14,7 +18,20 @@ def legend() -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def rank_charts(place: int, sheet: Sheet) -> str:
+def charts(sheets: Sequence[Sheet]) -> str:
+    """The charts of all ranks; of many, those in which nothing was found are folded away."""
+    many = len(sheets) > OPEN_AT_ONCE
+    return "".join(
+        _folded(sheet, _rank(place, sheet)) if many and sheet.told.kind == "clean" else _rank(place, sheet)
+        for place, sheet in enumerate(sheets)
+    )
+
+
+def _folded(sheet: Sheet, inside: str) -> str:
+    return f"<details><summary>{shown(sheet.label)}, clean</summary>{inside}</details>"
+
+
+def _rank(place: int, sheet: Sheet) -> str:
     """Every pool of a rank over all its events, and what happened when."""
     track = sheet.track
     if not track.buckets:

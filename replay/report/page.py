@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
 
-from radixledger.replay.report.charts import legend, rank_charts
+from radixledger.replay.report.charts import charts, legend
 from radixledger.replay.report.headline import headline
 from radixledger.replay.report.phrases import Sheet, shown
 from radixledger.replay.report.tables import detail, findings
@@ -39,7 +39,7 @@ def page(title: str, sheets: Sequence[Sheet], made: str) -> str:
         style=style,
         verdict=headline(sheets),
         legend=legend(),
-        charts="".join(rank_charts(place, sheet) for place, sheet in enumerate(sheets)),
+        charts=charts(sheets),
         findings="".join(findings(place, sheet) for place, sheet in enumerate(sheets))
         or "<p>There are none.</p>",
         detail=detail(sheets),

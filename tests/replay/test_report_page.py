@@ -11,7 +11,7 @@ import pytest
 from radixledger.journal.accounts import request_account
 from radixledger.journal.events import Admitted, Freed, Refused, Violated
 from radixledger.journal.reader import JournalReader
-from radixledger.journal.units import NO_PAGES, ROOT, Rank, RequestId, TokenCount
+from radixledger.journal.units import NO_PAGES, ROOT, Pages, Rank, RequestId, TokenCount
 from radixledger.journal.writer import JournalWriter
 from radixledger.replay.report.write import ReportSummary, write_report
 
@@ -145,6 +145,22 @@ def test_several_runs_stand_on_one_page_each_under_its_name(tmp_path: Path) -> N
     assert labels == ["before, rank 0", "after, rank 0", "after, rank 1"]
     assert {each.kind for each in summary.ranks} == {"clean"}
     assert len(tracks_of(tmp_path / "page.html")) == 3
+
+
+def test_of_many_ranks_those_without_a_finding_are_folded_away(tmp_path: Path) -> None:
+    for rank in range(6):
+        written(tmp_path / "run", 5, rank=rank, ranks=7)
+    with JournalWriter.open(
+        tmp_path / "run", opened(rank=Rank(6), ranks=7, redaction="plain"), clock=Clock()
+    ) as writer:
+        writer.append(Freed(request_account(RequestId(7)), Pages(b"\1\0\0\0"), NO_PAGES, NO_PAGES))
+        writer.end_command()
+    reported([tmp_path / "run"], tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert re.findall(r"<details><summary>(.*?)</summary>", text) == [
+        f"rank {rank}, clean" for rank in range(6)
+    ]
+    assert "First wrong event, rank 6: <button" in text
 
 
 def test_what_cannot_be_read_is_told_and_what_could_be_is_shown(tmp_path: Path) -> None:
