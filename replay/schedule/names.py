@@ -57,6 +57,9 @@ class Shelf:
             self.put(f"{name}.{place}", number)
 
 
+SHELVES = ("requests", "copies", "boundaries", "full", "swa", "states", "host")
+
+
 class NameBook:
     """Who is called what on one rank; numbers are those of its events."""
 
@@ -64,7 +67,8 @@ class NameBook:
         self.requests, self.copies, self.boundaries = Shelf(), Shelf(), Shelf()
         self.full, self.swa, self.states, self.host = Shelf(), Shelf(), Shelf(), Shelf()
         self.receipts: Known[Receipt] = Known()
-        self._given: dict[str, int] = {}
+        self.given: dict[str, int] = {}
+        """How many things of a name there were."""
 
     def hand_out(self, state: State, event: AnyEvent, title: Title) -> None:
         """Name what `event`, which `state` does not know yet, hands out."""
@@ -72,9 +76,22 @@ class NameBook:
         if name is not None:
             name(self, state, event, title)
 
+    def copy(self) -> "NameBook":
+        """The same names, apart."""
+        other = NameBook()
+        other.become(self)
+        return other
+
+    def become(self, other: "NameBook") -> None:
+        """Know what `other` knows, and nothing else."""
+        for name in SHELVES:
+            mine, its = getattr(self, name), getattr(other, name)
+            mine.numbers, mine.names = Known(its.numbers), dict(its.names)
+        self.receipts, self.given = Known(other.receipts), dict(other.given)
+
     def foretold_by(self, other: "NameBook") -> None:
         """What is not known here is what `other` knows of it, which went the same way and further."""
-        for name in ("requests", "copies", "boundaries", "full", "swa", "states", "host"):
+        for name in SHELVES:
             getattr(self, name).numbers.hints = getattr(other, name).numbers
 
     def request(self, number: int) -> str:
@@ -83,8 +100,8 @@ class NameBook:
 
     def one_more(self, name: str, count: int = 1) -> int:
         """How many things of this name there are already; then there are `count` more."""
-        before = self._given.get(name, 0)
-        self._given[name] = before + count
+        before = self.given.get(name, 0)
+        self.given[name] = before + count
         return before
 
 

@@ -79,6 +79,13 @@ class Reader:
             yield Recorded(self._read(events), seq, events, self._told)
             seq = Seq(seq + len(events))
 
+    def follow(self, frame: Frame) -> None:
+        """Fold a frame, and no more than name what it hands out."""
+        for event in frame.events:
+            self.titles.clear()
+            self.names.hand_out(self.state, event, self._title)
+            evolve(self.state, event)
+
     def completed(self, recorded: Iterable[Recorded]) -> list[Recorded]:
         """The same commands, with what later ones told of prompts: a request is cached under what it asked for."""
         return [each._replace(command=self._completed(each.command)) for each in recorded]

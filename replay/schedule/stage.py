@@ -7,7 +7,7 @@ raises Unplayable, before anything is asked of the rank.
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from radixledger.cache import decide_faces
 from radixledger.cache.decide_faces import Written
 from radixledger.cache.evolve import evolve
 from radixledger.cache.face_rank import FaceRank
+from radixledger.cache.image import image, restore
 from radixledger.cache.slices import Slice
-from radixledger.cache.state import Receipt
+from radixledger.cache.state import Receipt, State
 from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation
 from radixledger.journal.events import AnyEvent, Opened
@@ -46,6 +47,23 @@ class PlayedRank(FaceRank):
     def seat(self, *arguments: Any) -> RequestId:
         """Admit a request in a row, behind a path that is locked."""
         return self._run(decide_faces.seat(self.state, *arguments))
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it takes no more commands."""
+        return self._poison is not None
+
+    def become(self, state: State) -> None:
+        """Go on from another state of the same rank."""
+        state.components = self.state.components
+        self.state, self._poison = state, None
+
+
+class Before(NamedTuple):
+    """A stage as it was."""
+
+    state: State
+    names: NameBook
 
 
 class Stage:
@@ -89,6 +107,18 @@ class Stage:
         self._begin(command)
         _PERFORM[type(command)](self, command)
         return self.events
+
+    def remembered(self) -> "Before":
+        """What there is now, apart, to go back to."""
+        return Before(restore(image(self.rank.state)), self.names.copy())
+
+    def go_back(self, before: "Before") -> None:
+        """As if nothing had happened since; names that were given since are known where nothing else is called so."""
+        since = self.names.copy()
+        self.names.become(before.names)
+        self.names.foretold_by(since)
+        self.rank.become(before.state)
+        self.naming.state = before.state
 
     def take(self, command: Command | None, told: Iterable[Told]) -> list[AnyEvent]:
         """Fold what somebody else decided on this command; the events that are told so here. Raises Unplayable."""
