@@ -4,7 +4,7 @@
 BIN  := .venv/bin
 PATHS := journal cache replay analytics tools tests src
 
-.PHONY: help setup demo test browser gate-cpu format bench trace soak nightly mutants
+.PHONY: help setup demo test browser gate-cpu format bench trace soak nightly mutants incidents
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo 'make gate-cpu          the correctness gate: what tests/manifest.toml lists, with evidence in runs/'
 	@echo 'make bench             measure the bars of the design on this machine'
 	@echo 'make trace TRACE=FILE  drive a request trace (Mooncake format) through the cache and verify the journal'
+	@echo 'make incidents         reduce every incident to a fixture, try it, and write docs/reduced.md'
 	@echo 'make mutants           run each test under the seeded fault that it has to notice'
 	@echo 'make nightly           the machine on every route for an hour, with seeds that no test run plays'
 	@echo 'make soak              the long test campaigns (hours)'
@@ -85,6 +86,9 @@ trace: setup
 	$(BIN)/radixledger drive "$(TRACE)" --journal "$$run" --enable-unified-radix-tree && \
 	echo "verify $$run" && \
 	$(BIN)/radixledger replay verify "$$run"
+
+incidents: setup
+	$(BIN)/python -m tests.incidents.reductions
 
 mutants: setup
 	$(BIN)/python -m tests.mutants.kills

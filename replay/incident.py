@@ -18,8 +18,8 @@ from radixledger.replay.audit import Audit
 from radixledger.replay.fold import opened_state
 from radixledger.replay.narrow import traced_back
 from radixledger.replay.schedule.commands import AnyCommand
-from radixledger.replay.schedule.naming import Told as NamedEvent
 from radixledger.replay.schedule.recorded import Reader, Recorded
+from radixledger.replay.schedule.told import Told as NamedEvent
 from radixledger.replay.seek import Watch, beginning_of
 from radixledger.replay.verdict import RankReport, Told
 
@@ -36,7 +36,7 @@ class NoSuchLaw(ValueError):
 
     def __init__(self, law: str) -> None:
         super().__init__(f"no law is called {law!r}")
-        self.law = law
+        self.law, self.known = law, laws()
 
 
 class Deed(NamedTuple):
@@ -101,7 +101,8 @@ def incident_of(reader: JournalReader, law: str | None = None, watch: Watch = it
             told.follow(frame)
     assert told is not None, "a finding is of an event"
     upto = [each for each in told.completed(commands) if each.seq <= first.seq]
-    return Incident(opened, first, upto, strict, first.seq - begun + 1, keep <= begun, law is None)
+    events = upto[-1].seq + len(upto[-1].events) - begun - 1 if upto else 0
+    return Incident(opened, first, upto, strict, events, keep <= begun, law is None)
 
 
 def first_broken(reader: JournalReader, law: str | None, watch: Watch) -> Told | None:

@@ -47,7 +47,7 @@ def reduced(incident: Incident, seconds: float = 60.0, advance: Advance = lambda
     search = _Search(Reenactment(incident, deeds), seconds, advance)
     search.begin(deeds)
     try:
-        for step in (_unconnected, _requests, _commands, _joined, _commands):
+        for step in (_unconnected, _requests, _commands, _joined, _requests, _commands):
             step(search)
         finished = True
     except _TimeIsUp:
@@ -96,7 +96,7 @@ def _weight(deeds: Deeds) -> tuple[int, int]:
 
 
 def names_in(command: AnyCommand | None) -> set[str]:
-    """The requests, locks, copies and allocations that a command names, or names anew."""
+    """The requests, locks, copies, allocations and steps that a command names, or names anew."""
     if command is None:
         return set()
     found: set[str] = set()
@@ -106,6 +106,8 @@ def names_in(command: AnyCommand | None) -> set[str]:
             found.add(value)
         elif field in ("grown", "ranges", "names"):
             found.update(value)
+        elif field == "step":
+            found.add(f"step {value}")
         elif field == "rows":
             found.update(each for row in value for each in (row.name, *map(_holder, row.pages)))
         elif field in ("pages", "source", "target", "states"):
@@ -161,12 +163,14 @@ def _sharing(deeds: Deeds, names: set[str]) -> set[str]:
     """The requests whose prompts begin like those of these, or like the path that the last command names."""
     firsts: dict[str, str] = {}
     for deed in deeds:
-        key = getattr(deed.command, "key", None) or getattr(deed.command, "node", None)
-        for name in names_in(deed.command) if key else ():
-            firsts.setdefault(name, key[0])
-    last = getattr(deeds[-1].command, "key", None) or getattr(deeds[-1].command, "node", None)
-    wanted = {firsts[name] for name in names if name in firsts} | ({last[0]} if last else set())
+        for name in names_in(deed.command) if _key_of(deed) else ():
+            firsts.setdefault(name, _key_of(deed)[0])
+    wanted = {firsts[name] for name in names if name in firsts} | set(_key_of(deeds[-1])[:1])
     return {name for name, first in firsts.items() if first in wanted}
+
+
+def _key_of(deed: Deed) -> str:
+    return getattr(deed.command, "key", None) or getattr(deed.command, "node", None) or ""
 
 
 def _requests(search: _Search) -> None:

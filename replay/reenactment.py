@@ -13,11 +13,11 @@ from radixledger.journal.events import AnyEvent, Opened, Refused
 from radixledger.replay.incident import Deed, Incident
 from radixledger.replay.schedule.letters import Alphabet
 from radixledger.replay.schedule.names import Unplayable
-from radixledger.replay.schedule.naming import Told
 from radixledger.replay.schedule.recorded import Recorded
 from radixledger.replay.schedule.redriven import judged
 from radixledger.replay.schedule.setting import keys_of, stage_for
 from radixledger.replay.schedule.stage import Stage
+from radixledger.replay.schedule.told import Told
 from radixledger.replay.verdict import Told as Finding
 
 DEVIATIONS = 32

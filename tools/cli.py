@@ -77,6 +77,16 @@ COMMANDS: dict[str, Subcommand] = {
         "command",
         "Send the recorded requests of RUN through other configurations, beside what happened.",
     ),
+    "reduce": Subcommand(
+        "radixledger.tools.reduce",
+        "command",
+        "Reduce an incident to the few commands that show it, and write a pytest file that fails the same way.",
+    ),
+    "counterfactual": Subcommand(
+        "radixledger.tools.counterfactual",
+        "command",
+        "Perform an incident again with another revision's deciders: does the violation go away, and without a new one?",
+    ),
     "load": Subcommand(
         "radixledger.tools.load",
         "command",

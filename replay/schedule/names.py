@@ -34,6 +34,10 @@ class Known(dict[str, T]):
 
     hints: Mapping[str, T] = MappingProxyType({})
 
+    def knows(self, name: str) -> bool:
+        """Whether something is called so."""
+        return name in self or name in self.hints
+
     def __missing__(self, name: str) -> T:
         if name in self.hints:
             return self.hints[name]
@@ -57,14 +61,14 @@ class Shelf:
             self.put(f"{name}.{place}", number)
 
 
-SHELVES = ("requests", "copies", "boundaries", "full", "swa", "states", "host")
+SHELVES = ("requests", "copies", "full", "swa", "states", "host")
 
 
 class NameBook:
     """Who is called what on one rank; numbers are those of its events."""
 
     def __init__(self) -> None:
-        self.requests, self.copies, self.boundaries = Shelf(), Shelf(), Shelf()
+        self.requests, self.copies = Shelf(), Shelf()
         self.full, self.swa, self.states, self.host = Shelf(), Shelf(), Shelf(), Shelf()
         self.receipts: Known[Receipt] = Known()
         self.given: dict[str, int] = {}
@@ -72,7 +76,18 @@ class NameBook:
 
     def hand_out(self, state: State, event: AnyEvent, title: Title) -> None:
         """Name what `event`, which `state` does not know yet, hands out."""
-        name = _HAND_OUT.get(type(event))
+        self.introduce(event, title)
+        self.hand_pages(state, event, title)
+
+    def introduce(self, event: AnyEvent, title: Title) -> None:
+        """Name the request, lock or copy that begins with `event`."""
+        name = _INTRODUCE.get(type(event))
+        if name is not None:
+            name(self, event, title)
+
+    def hand_pages(self, state: State, event: AnyEvent, title: Title) -> None:
+        """Name the pages and slots that `event` takes from those that are free."""
+        name = _HAND_PAGES.get(type(event))
         if name is not None:
             name(self, state, event, title)
 
@@ -105,7 +120,7 @@ class NameBook:
         return before
 
 
-def _admitted(book: NameBook, _: State, event: e.Admitted, title: Title) -> None:
+def _admitted(book: NameBook, event: e.Admitted, title: Title) -> None:
     book.requests.put(title("r"), event.request)
 
 
@@ -123,13 +138,9 @@ def _extended(book: NameBook, state: State, event: e.Extended, _: Title) -> None
         book.swa.put_all(name, first, swa)
 
 
-def _locked(book: NameBook, _: State, event: e.Locked, title: Title) -> None:
-    name = book.request(event.request)
+def _locked(book: NameBook, event: e.Locked, title: Title) -> None:
     if event.request == UNBOUND and event.cause >> 5 == Operation.LOCK:
-        name = title("l")
-        book.receipts[name] = receipt_of(event)
-    if event.marked:
-        book.boundaries.put(f"{name}.{book.one_more(name + ' marks')}", event.boundary)
+        book.receipts[title("l")] = receipt_of(event)
 
 
 def _state_taken(book: NameBook, _: State, event: e.StateTaken, title: Title) -> None:
@@ -142,23 +153,27 @@ def _state_replaced(book: NameBook, _: State, event: e.StateReplaced, __: Title)
     book.states.put_all(name, book.one_more(name), event.fresh)
 
 
-def _backup_begun(book: NameBook, _: State, event: e.BackupBegun, title: Title) -> None:
-    name = title("t")
-    book.copies.put(name, event.transfer)
-    book.host.put_all(name, 0, event.host)
+def _copy_begun(book: NameBook, event: e.BackupBegun | e.LoadBegun, title: Title) -> None:
+    book.copies.put(title("t"), event.transfer)
 
 
-def _load_begun(book: NameBook, _: State, event: e.LoadBegun, title: Title) -> None:
-    name = title("t")
-    book.copies.put(name, event.transfer)
-    book.full.put_all(name, 0, event.full)
+def _backup_begun(book: NameBook, _: State, event: e.BackupBegun, __: Title) -> None:
+    book.host.put_all(book.copies.names.get(event.transfer, "nobody"), 0, event.host)
 
 
-_HAND_OUT: dict[type, Callable[[NameBook, State, Any, Title], None]] = {
+def _load_begun(book: NameBook, _: State, event: e.LoadBegun, __: Title) -> None:
+    book.full.put_all(book.copies.names.get(event.transfer, "nobody"), 0, event.full)
+
+
+_INTRODUCE: dict[type, Callable[[NameBook, Any, Title], None]] = {
     e.Admitted: _admitted,
+    e.Locked: _locked,
+    e.BackupBegun: _copy_begun,
+    e.LoadBegun: _copy_begun,
+}
+_HAND_PAGES: dict[type, Callable[[NameBook, State, Any, Title], None]] = {
     e.Allocated: _allocated,
     e.Extended: _extended,
-    e.Locked: _locked,
     e.StateTaken: _state_taken,
     e.StateReplaced: _state_replaced,
     e.BackupBegun: _backup_begun,

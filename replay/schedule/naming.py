@@ -10,31 +10,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec.structs import fields
 
-from radixledger.cache.match import find_child
-from radixledger.cache.state import Node, State
+from radixledger.cache.state import State
 from radixledger.journal import events as e
 from radixledger.journal.accounts import Kind, Pool
 from radixledger.journal.events import AnyEvent
-from radixledger.replay.schedule.names import NameBook, Shelf
+from radixledger.replay.schedule.names import NameBook, Shelf, Unplayable
+from radixledger.replay.schedule.paths import node_at, path_of
+from radixledger.replay.schedule.told import ACCOUNTS, FREE, NODES, Path, Told
 
-_NODES = {"node", "parent", "upper", "marked", "above", "host_node", "walked"}
-_ACCOUNTS = {"giver", "taker"}
 _OF_STATES = (e.StateTaken, e.StateCopied, e.StateTracked, e.StateReplaced, e.StateDonated, e.StateFreed)
 _POOLS = {"swa": Pool.SWA, "host": Pool.HOST, "recurrent": Pool.RECURRENT}
 _PAGES = {"full", "unmapped", "swa", "host", "recurrent", "fresh", "old", "row", "source", "target", "slots", "slot", "former", "pages"}  # fmt: skip
+_TAKEN: dict[type, tuple[str, ...]] = {
+    e.Allocated: ("full", "swa"),
+    e.Extended: ("full", "swa"),
+    e.StateTaken: ("slots",),
+    e.StateReplaced: ("fresh",),
+    e.BackupBegun: ("host",),
+    e.LoadBegun: ("full",),
+}
+"""Pages that are handed out: told by their places among those that are free."""
 _UNTOLD = {"digest": b"", "seq": 0, "since": 0, "detail": "", "expected": 0, "found": 0, "run": ""}
 """What is of one run alone."""
-
-
-Path = tuple[str, str]
-"""A namespace, and the letters of a path in it."""
-
-
-class Told(NamedTuple):
-    """An event by its names."""
-
-    kind: type
-    fields: tuple[tuple[str, Any], ...]
 
 
 class Texts(NamedTuple):
@@ -91,19 +88,24 @@ class Naming:
             return tuple(
                 self._names.requests.names.get(each, each) for each in np.frombuffer(value, "<i8").tolist()
             )
-        if name in _NODES:
+        if name in NODES:
             return self._node(value)
         if name == "skipped":
             return tuple(self._node(each) for each in np.frombuffer(value, "<i8").tolist())
-        if name in _ACCOUNTS:
+        if name in ACCOUNTS:
             return self._account(value)
         if name in _PAGES:
-            shelf = self._shelf(event, name)
-            return tuple(shelf.names.get(each, each) for each in np.frombuffer(value, "<i4").tolist())
-        if name in ("boundary", "transfer"):
-            return (self._names.boundaries if name == "boundary" else self._names.copies).names.get(
-                value, value
+            pool = self._pool(event, name)
+            free = self._places(pool, value) if name in _TAKEN.get(type(event), ()) else {}
+            names = self._shelves[pool].names
+            return tuple(
+                (FREE, free[each]) if each in free else names.get(each, each)
+                for each in np.frombuffer(value, "<i4").tolist()
             )
+        if name == "boundary":
+            return self._depth(event, value)
+        if name == "transfer":
+            return self._names.copies.names.get(value, value)
         if name == "rid":
             named = self._names.requests.names.get(getattr(event, "request", 0), "")
             return self._texts.rid(value, named) if isinstance(event, e.Admitted) else ""
@@ -112,34 +114,70 @@ class Naming:
 
     def _untold(self, told: Told, name: str, value: Any) -> Any:
         if name == "request":
-            return _number(self._names.requests, value)
+            new = told.kind is e.Admitted and value not in self._names.requests.numbers
+            return self._next_request() if new else _number(self._names.requests, value)
         if name in ("requests", "takers"):
             return _packed([_number(self._names.requests, each) for each in value], "<i8")
-        if name in _NODES:
+        if name in NODES:
             return self._number_of_node(value)
         if name == "skipped":
             return _packed([self._number_of_node(each) for each in value], "<i8")
-        if name in _ACCOUNTS:
+        if name in ACCOUNTS:
             return self._number_of_account(value)
         if name in _PAGES:
-            shelf = self._shelf(told, name)
-            return _packed([_number(shelf, each) for each in value], "<i4")
-        if name in ("boundary", "transfer"):
-            return _number(self._names.boundaries if name == "boundary" else self._names.copies, value)
+            pool = self._pool(told, name)
+            return _packed([self._number_of_page(pool, each) for each in value], "<i4")
+        if name == "boundary":
+            return self._boundary(told, value)
+        if name == "transfer":
+            new = isinstance(value, str) and not self._names.copies.numbers.knows(value)
+            return self.state.next_transfer if new else _number(self._names.copies, value)
         if name == "key":
             return self._texts.key(value)
         return value.encode() if name == "namespace" else value
 
-    def _shelf(self, event: AnyEvent | Told, name: str) -> Shelf:
+    def _next_request(self) -> int:
+        rows = self.state.rows
+        if not rows.free:
+            raise Unplayable("all rows have a request")
+        return self.state.next_request * (rows.mask + 1) + rows.free[-1]
+
+    def _pool(self, event: AnyEvent | Told, name: str) -> Pool:
         kind = event.kind if isinstance(event, Told) else type(event)
         if kind in _OF_STATES:
-            return self._shelves[Pool.RECURRENT]
+            return Pool.RECURRENT
         if name == "pages":
             pool = (
                 dict(event.fields)["pool"] if isinstance(event, Told) else getattr(event, "pool", Pool.FULL)
             )
-            return self._shelves.get(pool, self._shelves[Pool.FULL])
-        return self._shelves[_POOLS.get(name, Pool.FULL)]
+            return Pool(pool) if pool in self._shelves else Pool.FULL
+        return _POOLS.get(name, Pool.FULL)
+
+    def _free(self, pool: Pool) -> bytes:
+        state = self.state
+        books = {
+            Pool.FULL: state.full,
+            Pool.SWA: state.swa,
+            Pool.RECURRENT: state.recurrent,
+            Pool.HOST: state.host,
+        }
+        return bytes(books[pool].free)
+
+    def _places(self, pool: Pool, wanted: bytes) -> dict[int, int]:
+        """The places of pages among the free ones; it is looked where they lie mostly, and then everywhere."""
+        free, numbers = self._free(pool), np.frombuffer(wanted, "<i4").tolist()
+        first = {page: place for place, page in enumerate(np.frombuffer(free[: len(wanted)], "<i4").tolist())}
+        if not all(number in first for number in numbers):
+            first = {page: place for place, page in enumerate(np.frombuffer(free, "<i4").tolist())}
+        return first
+
+    def _number_of_page(self, pool: Pool, told: Any) -> int:
+        if not isinstance(told, tuple):
+            return _number(self._shelves[pool], told)
+        free = np.frombuffer(self._free(pool), "<i4")
+        if told[1] >= free.size:
+            raise Unplayable(f"{pool.name} has {free.size} free pages here, and no more")
+        return int(free[told[1]])
 
     # -- nodes and accounts ----------------------------------------------------------------------------------
 
@@ -183,6 +221,24 @@ class Naming:
         found = node_at(self.state, self._texts.key(told[1]), told[0].encode())
         return found if found is not None else self.state.next_node + len(self._made)
 
+    def _depth(self, event: Any, boundary: int) -> int:
+        """A boundary mark is told by where it stands: how many pages down the path; 0 for none."""
+        marked = getattr(event, "marked", 0)
+        node = self.state.nodes.get(marked or event.node)
+        while node is not None and boundary and not marked and node.boundary != boundary:
+            node = node.parent
+        return node.end if node is not None and boundary else 0
+
+    def _boundary(self, told: Told, depth: int) -> int:
+        """The mark that stands so deep in the path of the event, or the next one that is made."""
+        fields = dict(told.fields)
+        if not depth or fields.get("marked"):
+            return self.state.next_boundary if depth else 0
+        node = self.state.nodes.get(self._number_of_node(fields["node"]))
+        while node is not None and (node.end > depth or not node.boundary):
+            node = node.parent
+        return node.boundary if node is not None else self.state.next_boundary
+
     def _account(self, code: int) -> Any:
         kind, holder = code & 7, code >> 3
         if kind == Kind.REQUEST and holder:
@@ -208,23 +264,3 @@ def _number(shelf: Shelf, told: Any) -> int:
 
 def _packed(numbers: Iterable[int], code: str) -> bytes:
     return np.array([*numbers], code).tobytes()
-
-
-def path_of(node: Node) -> bytes:
-    """The key of the path to a node."""
-    parts: list[bytes] = []
-    each: Node = node
-    while each.parent is not None:
-        parts.append(each.key)
-        each = each.parent
-    parts.reverse()
-    return b"".join(parts)
-
-
-def node_at(state: State, key: bytes, namespace: bytes) -> int | None:
-    """The node that ends the path of `key`."""
-    node: Node | None = state.root
-    stop = len(key) // state.stride
-    while node is not None and node.end < stop:
-        node = find_child(state, node, key, node.end * state.stride, namespace)
-    return node.id if node is not None and node.end == stop and path_of(node) == key else None

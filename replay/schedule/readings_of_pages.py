@@ -69,11 +69,11 @@ def _giver(reader: Reads, account: int) -> str:
 def remap(reader: Reads, events: Events) -> Reading:
     """A mapping moves."""
     told: Any = events[0]
-    source, target = (
-        [reader.page(page) for page in pages_of(each).tolist()] for each in (told.source, told.target)
-    )
+    mapped = np.flatnonzero(np.isin(reader.state.mapping.swa_of, pages_of(told.swa)))
+    source = told.source or mapped.astype("<i4").tobytes()
+    names = [[reader.page(page) for page in pages_of(each).tolist()] for each in (source, told.target)]
     yield
-    return c.Remap(source, target)
+    return c.Remap(*names)
 
 
 def take_states(reader: Reads, events: Events) -> Reading:

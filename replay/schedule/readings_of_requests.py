@@ -49,8 +49,7 @@ def keep(reader: Reads, events: Events) -> Reading:
     yield
     told = one(events, e.Repointed)
     path = reader.path(told.node if told is not None else last_node(events))
-    kept = path if told is None else path[: told.protected // reader.state.page_size]
-    return c.Keep(name, reader.cached(name, kept))
+    return c.Keep(name, reader.cached(name, path))
 
 
 def finish(reader: Reads, events: Events) -> Reading:
@@ -71,6 +70,8 @@ def finish(reader: Reads, events: Events) -> Reading:
     if told is not None and told.key:
         known = path[: told.cached // state.page_size] + reader.letters.spelled(told.key)
         return c.Finish(name, reader.cached(name, known))
+    if one(events, e.Transferred) is not None:
+        count = max(count, len(path))
     if not state.traits.tree or not max(kept, 0 if rejected else 1) <= count <= units // state.page_size:
         return c.Finish(name)
     return c.Finish(name, reader.padded(reader.cached(name, path[:count]), count))
@@ -136,9 +137,13 @@ def _rewritten(reader: Reads, name: str, count: int) -> c.Written:
 def step(reader: Reads, events: Events) -> Reading:
     """A device step begins or ends."""
     told: Any = events[0]
-    names = [reader.names.request(each) for each in ids_of(told.requests).tolist()]
+    numbers = ids_of(told.requests)
+    names = [reader.names.request(each) for each in numbers.tolist()]
+    protected = reader.state.rows.protected.take(numbers & reader.state.rows.mask)
     yield
     if told.phase == e.Phase.ENDED:
         return c.EndStep(told.step)
-    starts, stops = (np.frombuffer(each, "<i4").tolist() for each in (told.starts, told.stops))
+    # Nobody can have asked for less than what is the tree's: that would have been turned down.
+    starts = np.maximum(np.frombuffer(told.starts, "<i4"), protected).tolist()
+    stops = np.frombuffer(told.stops, "<i4").tolist()
     return c.BeginStep(told.step, dict(zip(names, zip(starts, stops, strict=True), strict=True)))

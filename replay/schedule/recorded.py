@@ -24,10 +24,12 @@ from radixledger.replay.schedule import commands as c
 from radixledger.replay.schedule.commands import AnyCommand
 from radixledger.replay.schedule.letters import Letters
 from radixledger.replay.schedule.names import NameBook, Unplayable
-from radixledger.replay.schedule.naming import Naming, Texts, Told, path_of
+from radixledger.replay.schedule.naming import Naming, Texts
 from radixledger.replay.schedule.parting import parted
+from radixledger.replay.schedule.paths import path_of
 from radixledger.replay.schedule.reading import Reading
 from radixledger.replay.schedule.readings import reading_of
+from radixledger.replay.schedule.told import Told
 
 WAYS = 64
 """So many paths are tried for one that a match can have gone."""
@@ -104,8 +106,9 @@ class Reader:
         self._told = []
         self.naming.begin()
         for event in events:
-            self.names.hand_out(self.state, event, self._title)
+            self.names.introduce(event, self._title)
             self._told.append(self.naming.tell(event))
+            self.names.hand_pages(self.state, event, self._title)
             evolve(self.state, event)
         self._locks |= {
             name: self.names.receipts[name] for name in self.titles if name in self.names.receipts

@@ -5,18 +5,20 @@ Rule: the rank goes as far as it comes; what stopped it is told beside what it h
 """
 
 from collections.abc import Iterable, Sequence
+from enum import IntEnum
 from typing import NamedTuple
 
 from radixledger.cache.config import key_stride
 from radixledger.cache.refusals import LawBroken, Refusal
+from radixledger.journal.causes import label
 from radixledger.journal.events import AnyEvent, Config, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.redact import PLAIN
 from radixledger.journal.units import Rank, Seq, TokenCount
 from radixledger.replay.audit import Audit
 from radixledger.replay.schedule.commands import AnyCommand
-from radixledger.replay.schedule.naming import Told
 from radixledger.replay.schedule.setting import stage_for
+from radixledger.replay.schedule.told import Told
 from radixledger.replay.verdict import RankReport
 from radixledger.replay.verdict import Told as Finding
 
@@ -82,5 +84,10 @@ def judged(opened: Opened, commands: Iterable[Sequence[AnyEvent]]) -> list[Findi
 
 def sentence(told: Told) -> str:
     """An event by names, as one line: what is of no account is left out."""
-    fields = (f"{name}={value!r}" for name, value in told.fields if value or name in ("node", "to"))
+    said = ((name, label(value) if name == "cause" else value) for name, value in told.fields)
+    fields = (
+        f"{name}={int(value) if isinstance(value, IntEnum) else value!r}"
+        for name, value in said
+        if value or name in ("node", "to")
+    )
     return f"{told.kind.__name__} {' '.join(fields)}"

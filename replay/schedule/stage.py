@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from radixledger.cache import decide_faces
 from radixledger.cache.decide_faces import Written
 from radixledger.cache.evolve import evolve
-from radixledger.cache.face_rank import FaceRank
 from radixledger.cache.image import image, restore
 from radixledger.cache.slices import Slice
 from radixledger.cache.state import Receipt, State
@@ -36,27 +34,12 @@ from radixledger.replay.schedule import commands as c
 from radixledger.replay.schedule.commands import Command
 from radixledger.replay.schedule.letters import Alphabet
 from radixledger.replay.schedule.names import NameBook, Unplayable
-from radixledger.replay.schedule.naming import Naming, Texts, Told, node_at
+from radixledger.replay.schedule.naming import Naming, Texts
+from radixledger.replay.schedule.paths import node_at
+from radixledger.replay.schedule.played_rank import PlayedRank
+from radixledger.replay.schedule.told import Told
 
 NEVER = 1 << 60
-
-
-class PlayedRank(FaceRank):
-    """A rank with rows of a server's own and requests of ours."""
-
-    def seat(self, *arguments: Any) -> RequestId:
-        """Admit a request in a row, behind a path that is locked."""
-        return self._run(decide_faces.seat(self.state, *arguments))
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it takes no more commands."""
-        return self._poison is not None
-
-    def become(self, state: State) -> None:
-        """Go on from another state of the same rank."""
-        state.components = self.state.components
-        self.state, self._poison = state, None
 
 
 class Before(NamedTuple):
@@ -88,8 +71,9 @@ class Stage:
     def append(self, event: AnyEvent, /) -> None:
         """Take an event, and name what it hands out."""
         self.events.append(event)
-        self.names.hand_out(self.rank.state, event, self._title)
+        self.names.introduce(event, self._title)
         self.told.append(self.naming.tell(event))
+        self.names.hand_pages(self.rank.state, event, self._title)
 
     def end_command(self) -> None:
         """Nothing is kept back."""
@@ -104,7 +88,7 @@ class Stage:
 
     def perform(self, command: Command) -> list[AnyEvent]:
         """Ask the rank; what it decided. Raises Unplayable, Refusal and whatever a rank raises."""
-        self._begin(command)
+        self.begin(command)
         _PERFORM[type(command)](self, command)
         return self.events
 
@@ -122,14 +106,15 @@ class Stage:
 
     def take(self, command: Command | None, told: Iterable[Told]) -> list[AnyEvent]:
         """Fold what somebody else decided on this command; the events that are told so here. Raises Unplayable."""
-        self._begin(command)
+        self.begin(command)
         for each in told:
             event = self.naming.untell(each)
             self.append(event)
             evolve(self.rank.state, event)
         return self.events
 
-    def _begin(self, command: Command | None) -> None:
+    def begin(self, command: Command | None) -> None:
+        """What is appended from now on was decided on this command."""
         self.events, self.told, self._titles = [], [], titles_of(command)
         self.naming.begin()
 

@@ -16,7 +16,7 @@ from radixledger.replay.schedule import commands as c
 from radixledger.replay.schedule.letters import Alphabet, letter
 from radixledger.replay.schedule.names import Unplayable
 from radixledger.replay.schedule.recorded import Recorded, commands_of
-from radixledger.replay.schedule.setting import respelled_commands, stage_for
+from radixledger.replay.schedule.setting import spelling_of, stage_for
 
 from .. import witnesses
 from ..cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, STATE_SHAPES, Driven, FrameList
@@ -103,7 +103,8 @@ def test_a_schedule_reads_like_what_was_asked() -> None:
     desk.admit("second", "abxy", 15)
     desk.grow("second", 4)
     desk.abort("second")
-    assert respelled_commands([each.command for each in commands_of(tape.frames) if each.command]) == [
+    asked = [each.command for each in commands_of(tape.frames) if each.command]
+    assert [spelling_of(asked).command(each) for each in asked] == [
         c.Admit("r1", "abc", 16),
         c.Extend({"r1": 16}),
         c.Finish("r1", "abcd"),

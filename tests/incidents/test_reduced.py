@@ -1,0 +1,142 @@
+"""Incidents are reduced to few commands, and the fixture fails on the wrong cache and passes on the lawful one."""
+
+from pathlib import Path
+
+import pytest
+
+from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import Rank
+from radixledger.replay.counterfactual import counterfactual
+from radixledger.replay.fixture import fixture
+from radixledger.replay.incident import Incident, NoSuchLaw, incident_of, laws
+from radixledger.replay.reduce import reduced
+from radixledger.replay.schedule.elsewhere import decided_here, performed_elsewhere
+
+from ..mutants.caught import spoiled, write
+from ..mutants.of_ends import ENDS
+from ..mutants.of_evictions import EVICTIONS
+from ..mutants.of_ledgers import LEDGERS
+from ..mutants.of_other_routes import OTHER_ROUTES
+from ..mutants.of_other_settings import OTHER_SETTINGS
+from ..mutants.of_pages import PAGES
+from ..mutants.of_requests import REQUESTS
+from ..mutants.of_states import OF_STATES
+from ..mutants.of_the_tree import TREE
+from ..mutants.of_tracked_states import TRACKED_STATES
+from ..mutants.seeded import Mutant
+from ..mutants.table import MUTANTS
+from .make_incident import PATH as SHIPPED
+from .make_incident import from_the_prefix
+from .reductions import FEW, MARK, PATH, failure_of, reduction, row
+
+KINDS = (
+    PAGES,
+    REQUESTS,
+    ENDS,
+    TREE,
+    EVICTIONS,
+    LEDGERS,
+    OTHER_ROUTES,
+    OTHER_SETTINGS,
+    OF_STATES,
+    TRACKED_STATES,
+)
+SAMPLE = [each for kind in KINDS for each in (kind[0], kind[-1])]
+
+
+def journaled(folder: Path, mutant: Mutant) -> Incident:
+    """What a mutant wrote, as an incident."""
+    with spoiled(mutant):
+        write(folder / mutant.name, mutant)
+    incident = incident_of(JournalReader(folder / mutant.name, Rank(0)))
+    assert incident is not None
+    return incident
+
+
+@pytest.mark.parametrize("mutant", SAMPLE, ids=lambda mutant: mutant.name)
+def test_an_incident_is_reduced_as_the_page_says(mutant: Mutant, tmp_path: Path) -> None:
+    """J18, N8: from the journal alone; small, wrong on the wrong cache, right on the lawful one."""
+    told = reduction(tmp_path, mutant)
+    assert told.counts, told
+    assert row(told) in PATH.read_text("utf-8").partition(MARK)[2].splitlines()
+
+
+def test_nine_in_ten_of_all_incidents_are_reduced_to_few_events() -> None:
+    """J18: the page has every incident; a sample of each kind is held against it."""
+    rows = [
+        line
+        for line in PATH.read_text("utf-8").splitlines()
+        if line.partition("|")[2].strip().partition(" ")[0] in MUTANTS
+    ]
+    assert len(rows) == len(MUTANTS)
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in rows]
+    good = [each for each in cells if each[4:] == ["yes", "yes"] and int(each[2]) <= FEW]
+    assert len(good) * 10 >= len(rows) * 9
+
+
+def test_the_shipped_incident_is_reduced_to_the_bug_and_what_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """J18: out of the traffic of a server; with the bug in the cache the fixture fails by the same law."""
+    incident = incident_of(JournalReader(SHIPPED, Rank(1)))
+    assert incident is not None
+    least = reduced(incident, 60.0)
+    assert len(least.deeds) * 10 < least.at_first
+    text = fixture(least)
+    assert failure_of(text) == ""
+    monkeypatch.setattr("radixledger.cache.decide_requests._surrender", from_the_prefix)
+    assert incident.first.law in failure_of(text)
+
+
+def test_the_same_journal_gives_the_same_fixture_and_no_text_of_anybody(tmp_path: Path) -> None:
+    incident = journaled(tmp_path, MUTANTS["a_heal_takes_pages_from_under_a_request"])
+    texts = {fixture(reduced(incident, 60.0)) for _ in range(2)}
+    assert len(texts) == 1
+    assert str(tmp_path) not in texts.pop()
+
+
+def test_without_time_all_that_was_found_is_kept(tmp_path: Path) -> None:
+    """What there is when time runs out is still the incident."""
+    mutant = MUTANTS["duplicates_are_freed_twice"]
+    least = reduced(journaled(tmp_path, mutant), 0.0)
+    assert not least.finished
+    text = fixture(least)
+    assert failure_of(text) == ""
+    with spoiled(mutant):
+        assert least.incident.first.law in failure_of(text)
+
+
+def test_another_law_can_be_asked_for_and_one_that_there_is_not_is_told(tmp_path: Path) -> None:
+    mutant = MUTANTS["duplicates_are_freed_twice"]
+    with spoiled(mutant):
+        write(tmp_path / "run", mutant)
+    reader = JournalReader(tmp_path / "run", Rank(0))
+    found = incident_of(reader, "a_page_is_freed_once")
+    assert found is not None
+    assert found.first.law == "a_page_is_freed_once"
+    with pytest.raises(NoSuchLaw) as refused:
+        incident_of(reader, "a_page_is_freed_never")
+    assert refused.value.known == laws()
+
+
+def test_the_mended_cache_makes_the_violation_go_away_and_the_wrong_one_does_not(tmp_path: Path) -> None:
+    """N20: in this process, where another revision is a seeded fault."""
+    mutant = MUTANTS["a_heal_takes_pages_from_under_a_request"]
+    incident = journaled(tmp_path, mutant)
+    mended = counterfactual(incident, decided_here)
+    assert mended.mends
+    assert mended.difference is not None
+    assert mended.difference.seq <= incident.first.seq
+    with spoiled(mutant):
+        answers = decided_here(incident.opened, [each.command for each in incident.recorded if each.command])
+    same = counterfactual(incident, lambda _, __: answers)
+    assert not same.gone
+    assert same.difference is None or same.difference.seq == incident.recorded[-1].seq
+
+
+def test_another_revision_decides_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """N20: a folder with the package is all that is needed; here it is this very revision."""
+    incident = journaled(tmp_path, MUTANTS["a_heal_takes_pages_from_under_a_request"])
+    source = Path(__file__).parents[2] / "src"
+    found = counterfactual(incident, lambda opened, commands: performed_elsewhere(source, opened, commands))
+    assert found == counterfactual(incident, decided_here)
