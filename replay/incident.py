@@ -8,14 +8,13 @@ was asked and what was wrong; nothing of it depends on the numbers of the run.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from radixledger.cache.invariants import LAWS
-from radixledger.cache.laws_of_events import NAMES
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.events import Gap, Opened, Violated
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.audit import Audit
 from radixledger.replay.fold import opened_state
+from radixledger.replay.laws import OF_EVENTS, OF_STATES
 from radixledger.replay.narrow import traced_back
 from radixledger.replay.schedule.commands import AnyCommand
 from radixledger.replay.schedule.recorded import Reader, Recorded
@@ -25,6 +24,17 @@ from radixledger.replay.verdict import RankReport, Told
 
 MOST_EVENTS = 200_000
 """So many events before the wrong one are read as commands; what lies before them is taken for granted."""
+
+
+OF_THE_RECORD = (
+    "a_recorded_digest_is_the_states", "a_snapshot_holds_the_state", "an_epoch_follows_the_one_before",
+    "the_writer_saw_no_law_broken", "what_was_recorded_can_be_compared",
+)  # fmt: skip
+"""What the audit of a journal tells beside the laws of events and of states."""
+
+
+UNREADABLE = (KeyError, IndexError, ValueError, AttributeError, TypeError, OverflowError)
+"""What reading commands meets in a journal that no rank wrote."""
 
 
 class NoIncident(ReaderError):
@@ -67,7 +77,7 @@ class Incident(NamedTuple):
 
 def laws() -> list[str]:
     """The names of all laws that can be asked of a journal."""
-    return [*dict.fromkeys([*NAMES, *(law.__name__ for law in LAWS)])]
+    return sorted({*OF_STATES, *OF_EVENTS, *OF_THE_RECORD})
 
 
 def incident_of(reader: JournalReader, law: str | None = None, watch: Watch = iter) -> Incident | None:
@@ -95,10 +105,16 @@ def incident_of(reader: JournalReader, law: str | None = None, watch: Watch = it
                 "performed again: first events are gone after retention, or lost; take a copy that has them"
             )
         strict = strict and not any(isinstance(event, Violated) for event in frame.events)
-        if frame.seq_first >= keep:
-            commands += told.read(frame)
-        else:
-            told.follow(frame)
+        try:
+            if frame.seq_first >= keep:
+                commands += told.read(frame)
+            else:
+                told.follow(frame)
+        except UNREADABLE as error:
+            raise NoIncident(
+                f"{reader.folder}: event {frame.seq_first} or one of the next names what there is not, so that nobody can tell "
+                f"what was asked ({type(error).__name__}: {error})"
+            ) from error
     assert told is not None, "a finding is of an event"
     upto = [each for each in told.completed(commands) if each.seq <= first.seq]
     events = upto[-1].seq + len(upto[-1].events) - begun - 1 if upto else 0
@@ -123,7 +139,7 @@ def first_broken(reader: JournalReader, law: str | None, watch: Watch) -> Told |
         found = _of(report, law)
     if found is None or (law is not None and found.lawful_at is None):
         return found
-    return traced_back(reader, found) or found
+    return traced_back(reader, found).told or found
 
 
 def _of(report: RankReport, law: str | None) -> Told | None:
