@@ -33,6 +33,7 @@ def spoiled_at_random(seed: int) -> list[list[AnyEvent]]:
 @pytest.mark.parametrize("seed", range(12))
 def test_a_spoiled_journal_is_reduced_or_refused_with_a_reason(seed: int, tmp_path: Path) -> None:
     put_down(tmp_path / "run", spoiled_at_random(seed))
+    reason = ""
     try:
         incident = incident_of(JournalReader(tmp_path / "run", Rank(0)))
         if incident is None:
@@ -40,7 +41,9 @@ def test_a_spoiled_journal_is_reduced_or_refused_with_a_reason(seed: int, tmp_pa
         least = reduced(incident, 5.0)
         text = fixture(least)
     except (JournalError, CannotReduce, NoSchedule) as refused:
-        assert len(str(refused)) > 20
+        reason = str(refused)
+    if reason:
+        assert len(reason) > 20
         return
     assert len(least.deeds) <= least.at_first
     assert f"def test_{incident.first.law}()" in text
