@@ -77,7 +77,7 @@ class _Search:
 
     def keeps(self, deeds: Deeds) -> bool:
         """Whether fewer do; then they are the least known."""
-        if len(deeds) >= len(self.deeds) and deeds != self.deeds and _weight(deeds) >= _weight(self.deeds):
+        if _weight(deeds) >= _weight(self.deeds):
             return False
         if time.monotonic() > self._stop_at:
             raise _TimeIsUp

@@ -1,7 +1,7 @@
 """What `reduce` makes of every incident, and the page `docs/reduced.md` that tells it.
 
-`python -m tests.incidents.reductions` reduces all of them and writes the page (`make incidents`); the suite reduces a sample
-of every kind and holds it against the page. An incident is reduced from its journal alone, with the lawful cache installed;
+`python -m tests.incidents.reductions` reduces all of them and writes the page (`make incidents`); the suite does so
+too and compares. An incident is reduced from its journal alone, with the lawful cache installed;
 its fixture then runs twice: on the wrong cache and on the lawful one.
 """
 

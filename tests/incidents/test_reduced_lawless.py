@@ -11,7 +11,7 @@ from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
 from radixledger.replay.fixture import NoSchedule, fixture
 from radixledger.replay.incident import incident_of
-from radixledger.replay.reduce import CannotReduce, reduced
+from radixledger.replay.reduce import CannotReduce, Reduced, reduced
 
 from ..cache.driven import SHAPES, Driven
 from .journals import put_down
@@ -30,20 +30,21 @@ def spoiled_at_random(seed: int) -> list[list[AnyEvent]]:
     return [events for events in commands if events]
 
 
+def reduced_or_refused(run: Path) -> tuple[Reduced | None, str]:
+    """What is left of the incident with its fixture, or nothing and why."""
+    try:
+        incident = incident_of(JournalReader(run, Rank(0)))
+        least = reduced(incident, 5.0) if incident is not None else None
+        return least, fixture(least) if least is not None else "no law is broken in this run"
+    except (JournalError, CannotReduce, NoSchedule) as refused:
+        return None, str(refused)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_a_spoiled_journal_is_reduced_or_refused_with_a_reason(seed: int, tmp_path: Path) -> None:
     put_down(tmp_path / "run", spoiled_at_random(seed))
-    reason = ""
-    try:
-        incident = incident_of(JournalReader(tmp_path / "run", Rank(0)))
-        if incident is None:
-            return
-        least = reduced(incident, 5.0)
-        text = fixture(least)
-    except (JournalError, CannotReduce, NoSchedule) as refused:
-        reason = str(refused)
-    if reason:
-        assert len(reason) > 20
-        return
-    assert len(least.deeds) <= least.at_first
-    assert f"def test_{incident.first.law}()" in text
+    least, text = reduced_or_refused(tmp_path / "run")
+    assert len(text) > 20
+    if least is not None:
+        assert len(least.deeds) <= least.at_first
+        assert f"def test_{least.incident.first.law}()" in text
