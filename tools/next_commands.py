@@ -53,6 +53,10 @@ def _of_the_event(explained: Explained, place: str, salvage: str) -> list[tuple[
     begin = max(1, first.seq - BEHIND)
     cat = f"radixledger journal cat {place} --from {begin} --to {first.seq}{salvage}"
     out.append((cat, "the events around it, as they were written"))
+    if explained.located and not salvage:
+        out.append(
+            (f"radixledger reduce {place} -o test_incident.py", "a small test that fails the same way")
+        )
     return out
 
 
