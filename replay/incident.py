@@ -21,6 +21,7 @@ from radixledger.replay.schedule.recorded import Reader, Recorded
 from radixledger.replay.schedule.told import Told as NamedEvent
 from radixledger.replay.seek import Watch, beginning_of
 from radixledger.replay.verdict import RankReport, Told
+from radixledger.replay.victims import NO_SCENE, Scene
 
 MOST_EVENTS = 200_000
 """So many events before the wrong one are read as commands; what lies before them is taken for granted."""
@@ -50,7 +51,8 @@ class NoSuchLaw(ValueError):
 
 
 class Deed(NamedTuple):
-    """One command of an incident. recorded: what was decided on it; decided: what would be today, None if the same.
+    """One command of an incident. recorded: what was decided on it; decided: what would be today, None if the same;
+    scene: among whom victims were chosen then.
 
     A deed without a command is what happened and nobody can tell who asked for it.
     """
@@ -58,6 +60,7 @@ class Deed(NamedTuple):
     command: AnyCommand | None
     recorded: tuple[NamedEvent, ...]
     decided: tuple[NamedEvent, ...] | None = None
+    scene: Scene = NO_SCENE
 
 
 class Incident(NamedTuple):

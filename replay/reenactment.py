@@ -19,6 +19,7 @@ from radixledger.replay.schedule.setting import keys_of, stage_for
 from radixledger.replay.schedule.stage import Stage
 from radixledger.replay.schedule.told import Told
 from radixledger.replay.verdict import Told as Finding
+from radixledger.replay.victims import scene
 
 DEVIATIONS = 32
 """More deviations than these, and the journal was decided by other rules than the installed ones."""
@@ -80,7 +81,7 @@ def deeds_of(incident: Incident) -> list[Deed]:
             stage = _up_to(incident, named, deeds)
         else:
             stage.go_back(before)
-        deeds.append(Deed(each.command, tuple(each.told), told))
+        deeds.append(Deed(each.command, tuple(each.told), told, scene(stage, [*each.told, *(told or ())])))
         try:
             stage.take(each.command, each.told)
         except Unplayable:
@@ -162,6 +163,8 @@ class Reenactment:
             if deed.decided is None:
                 return self._again(stage, deed)
             before = stage.remembered()
+            if deed.decided and not scene(stage, [*deed.recorded, *deed.decided]).is_like(deed.scene):
+                return None
             if (
                 deed.command is not None
                 and decided(stage, deed.command) != deed.decided

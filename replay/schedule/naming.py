@@ -12,8 +12,9 @@ from msgspec.structs import fields
 
 from radixledger.cache.state import State
 from radixledger.journal import events as e
-from radixledger.journal.accounts import Kind, Pool
+from radixledger.journal.accounts import Kind, Pool, describe
 from radixledger.journal.events import AnyEvent
+from radixledger.replay.schedule.free_places import books, free_places
 from radixledger.replay.schedule.names import NameBook, Shelf, Unplayable
 from radixledger.replay.schedule.paths import node_at, path_of
 from radixledger.replay.schedule.told import ACCOUNTS, FREE, NODES, Path, Told
@@ -96,12 +97,12 @@ class Naming:
             return self._account(value)
         if name in _PAGES:
             pool = self._pool(event, name)
-            free = self._places(pool, value) if name in _TAKEN.get(type(event), ()) else {}
+            free = free_places(books(self.state)[pool], value) if name in _TAKEN.get(type(event), ()) else {}
             names = self._shelves[pool].names
-            return tuple(
-                (FREE, free[each]) if each in free else names.get(each, each)
-                for each in np.frombuffer(value, "<i4").tolist()
-            )
+            numbers: list[int] = np.frombuffer(value, "<i4").tolist()
+            if not free:
+                return tuple(names.get(each, each) for each in numbers)
+            return tuple((FREE, free[each]) if each in free else self._held(pool, each) for each in numbers)
         if name == "boundary":
             return self._depth(event, value)
         if name == "transfer":
@@ -153,28 +154,21 @@ class Naming:
             return Pool(pool) if pool in self._shelves else Pool.FULL
         return _POOLS.get(name, Pool.FULL)
 
-    def _free(self, pool: Pool) -> bytes:
-        state = self.state
-        books = {
-            Pool.FULL: state.full,
-            Pool.SWA: state.swa,
-            Pool.RECURRENT: state.recurrent,
-            Pool.HOST: state.host,
-        }
-        return bytes(books[pool].free)
-
-    def _places(self, pool: Pool, wanted: bytes) -> dict[int, int]:
-        """The places of pages among the free ones; it is looked where they lie mostly, and then everywhere."""
-        free, numbers = self._free(pool), np.frombuffer(wanted, "<i4").tolist()
-        first = {page: place for place, page in enumerate(np.frombuffer(free[: len(wanted)], "<i4").tolist())}
-        if not all(number in first for number in numbers):
-            first = {page: place for place, page in enumerate(np.frombuffer(free, "<i4").tolist())}
-        return first
+    def _held(self, pool: Pool, number: int) -> tuple[str, Any]:
+        """A page that is handed out although it is not free: the kind of account that it is in, and its name."""
+        accounts = books(self.state)[pool].account
+        kind = describe(int(accounts[number])).partition("(")[0] if 0 <= number < len(accounts) else "nowhere"
+        return kind, self._shelves[pool].names.get(number, number)
 
     def _number_of_page(self, pool: Pool, told: Any) -> int:
         if not isinstance(told, tuple):
             return _number(self._shelves[pool], told)
-        free = np.frombuffer(self._free(pool), "<i4")
+        free = np.frombuffer(bytes(books(self.state)[pool].free), "<i4")
+        if told[0] != FREE:
+            number = _number(self._shelves[pool], told[1])
+            if self._held(pool, number)[0] != told[0]:
+                raise Unplayable(f"{pool.name} page {told[1]!r} is in another kind of account here")
+            return number
         if told[1] >= free.size:
             raise Unplayable(f"{pool.name} has {free.size} free pages here, and no more")
         return int(free[told[1]])

@@ -33,6 +33,7 @@ def journaled(folder: Path, mutant: Mutant) -> Incident:
 def test_an_incident_is_reduced_as_the_page_says(mutant: Mutant, tmp_path: Path) -> None:
     """J18, N8: from the journal alone; what its fixture does on the wrong cache and on the lawful one."""
     told = reduction(tmp_path, mutant)
+    assert told.counts, told
     assert row(told) in PATH.read_text("utf-8").partition(MARK)[2].splitlines()
 
 
