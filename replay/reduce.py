@@ -10,12 +10,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from radixledger.replay.incident import Deed, Incident
+from radixledger.replay.participants import less, names_in
 from radixledger.replay.reenactment import Enacted, Reenactment, deeds_of
 from radixledger.replay.schedule import commands as c
-from radixledger.replay.schedule.commands import AnyCommand
 
 Advance = Callable[[int], None]
 Deeds = list[Deed]
@@ -95,57 +93,16 @@ def _weight(deeds: Deeds) -> tuple[int, int]:
 # -- requests ------------------------------------------------------------------------------------------------
 
 
-def names_in(command: AnyCommand | None) -> set[str]:
-    """The requests, locks, copies, allocations and steps that a command names, or names anew."""
-    if command is None:
-        return set()
-    found: set[str] = set()
-    for field in command.__struct_fields__:
-        value = getattr(command, field)
-        if field in ("name", "lock", "copy", "giver"):
-            found.add(value)
-        elif field in ("grown", "ranges", "names"):
-            found.update(value)
-        elif field == "step":
-            found.add(f"step {value}")
-        elif field == "rows":
-            found.update(each for row in value for each in (row.name, *map(_holder, row.pages)))
-        elif field in ("pages", "source", "target", "states"):
-            found.update(map(_holder, value))
-    return found - {""}
-
-
-def _holder(page: str) -> str:
-    return page.partition(".")[0]
-
-
 def without(deeds: Iterable[Deed], names: set[str]) -> Deeds:
     """The deeds without those of these requests, and without their part in what was done to several at once."""
     left: Deeds = []
     for deed in deeds:
-        command = _less(deed.command, names) if deed.decided is None else deed.command
+        command = less(deed.command, names) if deed.decided is None else deed.command
         if command is not None and not (names_in(command) & names):
             left.append(deed if command is deed.command else Deed(command, deed.recorded))
         elif deed.decided is not None:
             left.append(deed)
     return left
-
-
-def _less(command: AnyCommand | None, names: set[str]) -> AnyCommand | None:
-    """A command of several requests, of those that are not left out; None where none is left."""
-    if isinstance(command, c.Extend):
-        grown = {name: count for name, count in command.grown.items() if name not in names}
-        return (command if len(grown) == len(command.grown) else c.Extend(grown)) if grown else None
-    if isinstance(command, c.BeginStep):
-        ranges = {name: each for name, each in command.ranges.items() if name not in names}
-        return command if len(ranges) == len(command.ranges) else replace(command, ranges=ranges)
-    if isinstance(command, c.Decode):
-        rest = [name for name in command.names if name not in names]
-        return (command if len(rest) == len(command.names) else c.Decode(rest)) if rest else None
-    if isinstance(command, c.Write):
-        rows = [row for row in command.rows if row.name not in names]
-        return (command if len(rows) == len(command.rows) else c.Write(rows)) if rows else None
-    return command
 
 
 def _all_names(deeds: Deeds) -> list[str]:

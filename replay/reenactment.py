@@ -9,14 +9,16 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal
-from radixledger.journal.events import AnyEvent, Opened, Refused
+from radixledger.journal.events import Admitted, AnyEvent, Opened, Refused
 from radixledger.replay.incident import Deed, Incident
+from radixledger.replay.participants import less, names_in
+from radixledger.replay.schedule import commands as c
 from radixledger.replay.schedule.letters import Alphabet
 from radixledger.replay.schedule.names import Unplayable
 from radixledger.replay.schedule.recorded import Recorded
 from radixledger.replay.schedule.redriven import judged
 from radixledger.replay.schedule.setting import keys_of, stage_for
-from radixledger.replay.schedule.stage import Stage
+from radixledger.replay.schedule.stage import Stage, titles_of
 from radixledger.replay.schedule.told import Told
 from radixledger.replay.verdict import Told as Finding
 from radixledger.replay.victims import scene
@@ -65,7 +67,7 @@ def deeds_of(incident: Incident) -> list[Deed]:
     """
     named = [each for each in incident.recorded if not _is_the_writers(each)]
     if not incident.whole:
-        return _taken_for_granted(named)
+        return _taken_for_granted(incident, named)
     stage = stage_for(incident.opened, [each.command for each in named], strict=incident.strict)
     deeds: list[Deed] = []
     for each in named:
@@ -106,13 +108,32 @@ def _up_to(incident: Incident, named: Sequence[Recorded], deeds: Sequence[Deed])
     return stage
 
 
-def _taken_for_granted(named: Sequence[Recorded]) -> list[Deed]:
-    """The last commands of a long incident: only the last one is taken to deviate."""
+def _taken_for_granted(incident: Incident, named: Sequence[Recorded]) -> list[Deed]:
+    """The last commands of a long incident, those that can be asked of an empty rank; only the last is taken to deviate."""
     *rest, last = named
-    return [
-        *(Deed(each.command, tuple(each.told)) for each in rest if each.command),
-        Deed(last.command, tuple(last.told), ()),
-    ]
+    stage = stage_for(incident.opened, [each.command for each in named], strict=incident.strict)
+    deeds: list[Deed] = []
+    for each in rest:
+        known = stage.names.requests.numbers
+        strangers = {name for name in names_in(each.command) if name[0] == "r" and name not in known}
+        command = less(each.command, strangers - set(titles_of(each.command)))
+        try:
+            if command is not None:
+                stage.perform(command)
+                deeds.append(Deed(command, tuple(stage.told)))
+                missing = _prefix(each.told) - _prefix(stage.told)
+                if missing > 0:  # what the tree gave it then, it computes itself
+                    growth = c.Extend({titles_of(command)[0]: missing})
+                    stage.perform(growth)
+                    deeds.append(Deed(growth, tuple(stage.told)))
+        except (Refusal, *_FAILED):
+            continue
+    return [*deeds, Deed(last.command, tuple(last.told), ())]
+
+
+def _prefix(told: Iterable[Told]) -> int:
+    """How many tokens a request was given by the tree when it was admitted."""
+    return next((int(dict(each.fields)["prefix"]) for each in told if each.kind is Admitted), 0)
 
 
 def _is_the_writers(each: Recorded) -> bool:

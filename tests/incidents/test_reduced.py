@@ -64,6 +64,20 @@ def test_the_shipped_incident_is_reduced_to_the_bug_and_what_it_needs(
     assert incident.first.law in failure_of(text)
 
 
+def test_of_a_long_journal_the_end_is_enough_if_it_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """J18: what is asked of requests that came before is left out, and the rest begins on an empty rank."""
+    monkeypatch.setattr("radixledger.replay.incident.MOST_EVENTS", 250)
+    incident = incident_of(JournalReader(SHIPPED, Rank(1)))
+    assert incident is not None
+    assert not incident.whole
+    least = reduced(incident, 60.0)
+    assert 0 < len(least.deeds) < least.at_first < len(incident.recorded)
+    text = fixture(least)
+    assert failure_of(text) == ""
+    monkeypatch.setattr("radixledger.cache.decide_requests._surrender", from_the_prefix)
+    assert incident.first.law in failure_of(text)
+
+
 def test_the_same_journal_gives_the_same_fixture_and_no_text_of_anybody(tmp_path: Path) -> None:
     incident = journaled(tmp_path, MUTANTS["a_heal_takes_pages_from_under_a_request"])
     texts = {fixture(reduced(incident, 60.0)) for _ in range(2)}
