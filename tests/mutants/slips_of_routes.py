@@ -34,7 +34,7 @@ ROUTES = (
     Slip("what_is_not_served_falls_back", _ROUTING, "            raise UnsupportedCombination(shut, config)", '            return "legacy"', ("R14", "R204")),
     Slip("a_component_takes_all_by_itself", "cache/components.py", "        return start + node.pages\n", "        return max(start, brought.prev)\n", ("R15", "R59")),
     Slip("the_core_looks_at_a_window", "cache/decide_unified.py", "    found = walk(state, key, namespace, full_only=full_only)\n", "    found = walk(state, key, namespace, full_only=full_only or not state.tail_pages)\n", ("R15",)),
-    Slip("a_reclaim_believes_any_rank", "cache/radix_face.py", "        if req.dp_rank not in (None, dp_rank):", "        if req.dp_rank is not None and dp_rank < 0:", ("R16",)),
+    Slip("a_reclaim_believes_any_rank", "cache/radix_face.py", "is not None and self._rank_of(req) is not rank:", "is not None and dp_rank < 0:", ("R16",)),
     Slip("the_unified_route_is_on_by_default", _ROUTING, "    unified: bool = False", "    unified: bool = True", ("R17", "R24")),
     Slip("a_free_goes_to_the_first_rank", "cache/pool_allocator.py", "        return rank_of(self.ranks, dp_rank), pages_of_slots(", "        return self.ranks[0], pages_of_slots(", ("R3", "R18", "R47")),
     Slip("a_call_about_slots_takes_no_rank", "cache/allocator.py", "    def count_swa_mapped(self, indices: ArrayLike, dp_rank: int = 0) -> int:", "    def count_swa_mapped(self, indices: ArrayLike, where: int = 0) -> int:", ("R18",)),
