@@ -26,9 +26,6 @@ def next_commands(told: RankTriage) -> list[tuple[str, str]]:
         out += _of_a_leak(told, f"{run} --rank {told.rank}", salvage)
     elif told.kind == "turned down":
         out += _of_a_refusal(told, f"{run} --rank {told.rank}", salvage)
-    if out:
-        page = f"radixledger report {run} -o report.html{salvage}"
-        out.append((page, "one page for the ticket, with every moment of it"))
     if told.damage or told.report.gaps or told.kind == "unreadable":
         out.append((f"radixledger journal doctor {run}", "which files are damaged, and where"))
         out.append((f"radixledger journal recover {run} --to copy", "a copy of all that can be read"))

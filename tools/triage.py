@@ -5,6 +5,7 @@ Not here: finding and explaining it (`radixledger.replay.triage`); this module p
 
 import os
 from collections.abc import Sequence
+from itertools import chain, count
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from msgspec import to_builtins
 
 from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader
+from radixledger.journal.redact import spelled_out
 from radixledger.journal.units import Rank
 from radixledger.replay.sentences import verdict
 from radixledger.replay.triage import KINDS, RankTriage, places_of, triage, triage_by
@@ -40,6 +42,7 @@ EVENTS_WORTH_A_PROCESS = 20_000
 @click.command(
     epilog=examples(
         "radixledger triage RUN",
+        "radixledger triage RUN --no-report",
         "radixledger triage RUN --report report.html",
         "radixledger triage collected/host-0 collected/host-1",
         "radixledger triage RUN/rank-0003 --json",
@@ -52,8 +55,9 @@ EVENTS_WORTH_A_PROCESS = 20_000
     "--report",
     "page",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the page for the ticket here too.",
+    help="Where the page for the ticket goes.  [default: RUN-report.html here, if anything was found]",
 )
+@click.option("--no-report", is_flag=True, help="Write no page.")
 @click.option(
     "--processes",
     type=click.IntRange(min=1),
@@ -61,13 +65,13 @@ EVENTS_WORTH_A_PROCESS = 20_000
 )
 @json_flag
 def command(
-    runs: tuple[Path, ...], rank: int | None, page: Path | None, processes: int | None, as_json: bool
-) -> None:
+    runs: tuple[Path, ...], rank: int | None, page: Path | None, no_report: bool, processes: int | None, as_json: bool
+) -> None:  # fmt: skip
     """Find the first wrong event of each rank, what led to it, and whose pages it was about.
 
     RUNS are runs with their rank-NNNN folders, single ones of those folders, or folders that hold runs. Damage is read
-    around, and said. Exit code 0: clean. 1: something is wrong, lost or leaked. 3: nothing was found, and not all could
-    be read.
+    around, and said. What was found also becomes a page to attach to a ticket; with --json, only where --report says so.
+    Exit code 0: clean. 1: something is wrong, lost or leaked. 3: nothing was found, and not all could be read.
     """
     if page is not None:
         check_place(page, force=False)
@@ -76,13 +80,32 @@ def command(
         print_json({"verdict": overall(told), "ranks": [as_data(each) for each in told]})
     else:
         print_triage(told)
-    if page is not None:
-        write_page(runs, page, told)
-        remark(f"{page}: open it in a browser, attach it to the ticket")
-    if any(each.has_findings for each in told):
+    found = any(each.has_findings for each in told)
+    if page is None and found and not as_json:
+        page = _free_name(runs[0])
+    if page is not None and not no_report:
+        _write(runs, page, told)
+    if found:
         exit_with(FINDINGS)
     if any(each.kind == "unreadable" for each in told):
         exit_with(UNREADABLE)
+
+
+def _free_name(run: Path) -> Path:
+    """Where nothing lies yet: a page of another day is not written over."""
+    name = spelled_out(run).name or "run"
+    numbers = chain([""], (f"-{number}" for number in count(2)))
+    return next(page for each in numbers if not (page := Path(f"{name}-report{each}.html")).exists())
+
+
+def _write(runs: tuple[Path, ...], page: Path, told: list[RankTriage]) -> None:
+    """Write the page; the verdict stands, whether that can be done or not."""
+    try:
+        write_page(runs, page, told)
+    except OSError as error:
+        remark(f"{page} could not be written: {error.strerror or error}; name another place with --report")
+    else:
+        remark(f"{page}: open it in a browser, attach it to the ticket")
 
 
 def _triaged(runs: Sequence[Path], rank: int | None, processes: int) -> list[RankTriage]:

@@ -24,6 +24,14 @@ from ..test_docs import unknown_words
 Capture = pytest.CaptureFixture[str]
 
 
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own to stand in: what is found leaves a page there."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
 @pytest.fixture(scope="module")
 def lawful(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clean run of two ranks."""
@@ -263,3 +271,34 @@ def test_a_caller_that_was_turned_down_is_named(tmp_path: Path, capsys: Capture)
         f"rank 0: no event is wrong, a caller was: event {seq}, step 0: double_free (free), turned down: FULL page 1, 2"
     )
     assert "The cache kept its books, so the fault is in the server that called" in out
+
+
+def test_what_was_found_becomes_a_page_here_and_no_page_of_before_is_written_over(
+    wrong: tuple[Path, DoubleFree], lawful: Path, here: Path, capfd: Capture
+) -> None:
+    run = str(wrong[0])
+    assert radixledger(["triage", str(lawful)]) == 0
+    assert radixledger(["triage", run, "--no-report"]) == 1
+    assert radixledger(["triage", run, "--json"]) == 1
+    assert list(here.iterdir()) == []
+    for name in ("wrong-report.html", "wrong-report-2.html"):
+        capfd.readouterr()
+        assert radixledger(["triage", run]) == 1
+        assert f"{name}: open it in a browser" in capfd.readouterr().err
+    assert sorted(each.name for each in here.iterdir()) == ["wrong-report-2.html", "wrong-report.html"]
+    assert "First wrong event" in (here / "wrong-report.html").read_text()
+
+
+def test_a_page_that_cannot_be_written_takes_nothing_from_the_verdict(
+    wrong: tuple[Path, DoubleFree], monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    """As in a folder that is mounted read-only."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(door, "write_page", refuse)
+    assert radixledger(["triage", str(wrong[0])]) == 1
+    told = capfd.readouterr()
+    assert told.out.startswith("rank 1: event ")
+    assert "wrong-report.html could not be written: Read-only file system; name another place" in told.err
