@@ -10,7 +10,7 @@ from radixledger.cache.state import Finding
 from radixledger.journal.accounts import Pool
 from radixledger.journal.frame import Frame
 from radixledger.journal.moves import pages_of
-from radixledger.replay.blame import LifeStep
+from radixledger.replay.story.blame import LifeStep
 
 KEPT = 32
 MISSING = "no_event_is_missing"

@@ -17,9 +17,9 @@ from radixledger.journal.events import Opened
 from radixledger.journal.reader import Frame, JournalReader
 from radixledger.journal.units import Rank, Seq
 from radixledger.replay.audit import Audit
-from radixledger.replay.blame import LifeStep, story
 from radixledger.replay.fold import first_wrong
 from radixledger.replay.seek import Beginning, Watch, beginning_before, beginning_of, load, state_at
+from radixledger.replay.story.blame import LifeStep, story
 from radixledger.replay.verdict import RankReport, Told
 
 STORY_STEPS = 6

@@ -1,14 +1,14 @@
-"""The table of names in `docs/bisect.md`, made from `replay/state_view.py`.
+"""The table of names in `docs/bisect.md`, made from `replay/search/state_view.py`.
 
 Run it to bring the page up to date; `replay/test_predicate.py` holds the page against it.
 """
 
 from pathlib import Path
 
-from radixledger.replay.predicate import described
+from radixledger.replay.search.predicate import described
 
 PATH = Path(__file__).parent.parent / "docs" / "bisect.md"
-MARK = "<!-- from replay/state_view.py -->\n"
+MARK = "<!-- from replay/search/state_view.py -->\n"
 
 
 def table() -> str:

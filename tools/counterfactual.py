@@ -1,6 +1,6 @@
 """`radixledger counterfactual`: would another revision have decided the incident rightly?
 
-Not here: performing and judging (`radixledger.replay.counterfactual`); this module finds the revision, parses and prints.
+Not here: performing and judging (`radixledger.replay.reduce.counterfactual`); this module finds the revision, parses and prints.
 """
 
 import subprocess
@@ -15,8 +15,8 @@ from msgspec import to_builtins
 import radixledger
 from radixledger.journal.events import Opened
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.counterfactual import Counterfactual, counterfactual
-from radixledger.replay.incident import incident_of
+from radixledger.replay.reduce.counterfactual import Counterfactual, counterfactual
+from radixledger.replay.reduce.incident import incident_of
 from radixledger.replay.schedule.commands import AnyCommand
 from radixledger.replay.schedule.elsewhere import Elsewhere, OtherRevisionFailed, performed_elsewhere
 from radixledger.tools.console import (

@@ -21,7 +21,7 @@ from radixledger.journal.recover import recover as recover_rank
 from radixledger.journal.redact import default_key_path, load_or_create_key, spelled_out
 from radixledger.journal.tally import tally
 from radixledger.journal.units import Rank, Seq
-from radixledger.replay.redaction import redact as redact_rank
+from radixledger.replay.export.redaction import redact as redact_rank
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,

@@ -7,8 +7,8 @@ Rule: every command is one of ours, with the run, the rank and the numbers fille
 import shlex
 from pathlib import Path
 
-from radixledger.replay.explained import Explained
-from radixledger.replay.triage import RankTriage
+from radixledger.replay.triage.explained import Explained
+from radixledger.replay.triage.triage import RankTriage
 from radixledger.tools.run_argument import as_given
 
 BEHIND = 20

@@ -1,6 +1,6 @@
 """`radixledger reduce`: from the journal of an incident to a pytest file with the few commands that show it.
 
-Not here: finding what can be left out (`radixledger.replay.reduce`) and writing the file (`radixledger.replay.fixture`);
+Not here: finding what can be left out (`radixledger.replay.reduce.reduce`) and writing the file (`radixledger.replay.reduce.fixture`);
 this module parses and prints.
 """
 
@@ -10,9 +10,9 @@ import click
 from msgspec import to_builtins
 
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.fixture import NoSchedule, fixture, schedule_of
-from radixledger.replay.incident import Incident, NoSuchLaw, incident_of
-from radixledger.replay.reduce import CannotReduce, Reduced, reduced
+from radixledger.replay.reduce.fixture import NoSchedule, fixture, schedule_of
+from radixledger.replay.reduce.incident import Incident, NoSuchLaw, incident_of
+from radixledger.replay.reduce.reduce import CannotReduce, Reduced, reduced
 from radixledger.replay.schedule.letters import TooManyPages
 from radixledger.tools.console import (
     FINDINGS,

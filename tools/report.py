@@ -10,7 +10,7 @@ import click
 
 from radixledger import __version__
 from radixledger.replay.report.write import ReportSummary, write_report
-from radixledger.replay.triage import RankTriage
+from radixledger.replay.triage.triage import RankTriage
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,

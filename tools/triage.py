@@ -1,6 +1,6 @@
 """`radixledger triage`: from the journals of a job that died to the first wrong event of each rank, in one command.
 
-Not here: finding and explaining it (`radixledger.replay.triage`); this module parses and prints.
+Not here: finding and explaining it (`radixledger.replay.triage.triage`); this module parses and prints.
 """
 
 import os
@@ -15,8 +15,8 @@ from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.redact import spelled_out
 from radixledger.journal.units import Rank
-from radixledger.replay.sentences import verdict
-from radixledger.replay.triage import KINDS, RankTriage, places_of, triage, triage_by
+from radixledger.replay.triage.sentences import verdict
+from radixledger.replay.triage.triage import KINDS, RankTriage, places_of, triage, triage_by
 from radixledger.replay.whatif.crew import WorkerLost
 from radixledger.tools.console import (
     FINDINGS,

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from radixledger.journal.units import Rank
-from radixledger.replay.align import span_of_step
-from radixledger.replay.causal_slice import SliceEvent
-from radixledger.replay.ending import Ending
-from radixledger.replay.explained import Explained
-from radixledger.replay.sentences import law_words, verdict
-from radixledger.replay.triage import KINDS, RankTriage
+from radixledger.replay.triage.align import span_of_step
+from radixledger.replay.triage.causal_slice import SliceEvent
+from radixledger.replay.triage.ending import Ending
+from radixledger.replay.triage.explained import Explained
+from radixledger.replay.triage.sentences import law_words, verdict
+from radixledger.replay.triage.triage import KINDS, RankTriage
 from radixledger.tools.console import (
     count_of,
     count_text,

@@ -22,7 +22,7 @@ from radixledger.replay.report.occupancy import MARKS, Bucket
 from radixledger.replay.report.packet import Encoder, Packet, column
 from radixledger.replay.report.phrases import first_seq_of
 from radixledger.replay.report.track import Track
-from radixledger.replay.triage import RankTriage
+from radixledger.replay.triage.triage import RankTriage
 from radixledger.replay.verdict import Told
 
 FORMAT = 1

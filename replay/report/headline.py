@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from radixledger.replay.report.phrases import Sheet, count, go, law, shown
-from radixledger.replay.sentences import verdict
+from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.verdict import RankReport
 
 WORST_FIRST = ("wrong", "turned down", "leak", "damaged", "unreadable", "clean")

@@ -9,7 +9,7 @@ from html import escape
 from msgspec import Struct
 
 from radixledger.replay.report.track import Track
-from radixledger.replay.triage import RankTriage
+from radixledger.replay.triage.triage import RankTriage
 from radixledger.replay.verdict import RankReport
 
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}

@@ -6,7 +6,7 @@ Around every finding that is kept, what led to the first one and came of it, the
 
 from collections.abc import Iterable, Iterator
 
-from radixledger.replay.triage import RankTriage
+from radixledger.replay.triage.triage import RankTriage
 
 Range = tuple[int, int]
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from radixledger.journal.events import Opened
-from radixledger.replay.causal_slice import SliceEvent
 from radixledger.replay.report.phrases import Sheet, go, law, shown
 from radixledger.replay.report.ranges import Range
+from radixledger.replay.triage.causal_slice import SliceEvent
 from radixledger.replay.verdict import Told
 
 LAWS_SHOWN = 12

@@ -17,7 +17,7 @@ from radixledger.replay.report.page import page
 from radixledger.replay.report.phrases import Sheet
 from radixledger.replay.report.ranges import Range, detail_ranges
 from radixledger.replay.report.track import Share, Tell, Track, follow
-from radixledger.replay.triage import RankTriage, Watched, triage, unwatched
+from radixledger.replay.triage.triage import RankTriage, Watched, triage, unwatched
 
 
 class RankSummary(Struct):

@@ -14,7 +14,7 @@ from radixledger.journal.events import Bound
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
 from radixledger.journal.writer import JournalWriter
-from radixledger.replay.blame import LifeStep, story
+from radixledger.replay.story.blame import LifeStep, story
 from radixledger.replay.verify import verify_rank
 
 from .server import BOTH, Server, text

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
-from radixledger.replay.fixture import NoSchedule, fixture
-from radixledger.replay.incident import incident_of
-from radixledger.replay.reduce import CannotReduce, reduced
+from radixledger.replay.reduce.fixture import NoSchedule, fixture
+from radixledger.replay.reduce.incident import incident_of
+from radixledger.replay.reduce.reduce import CannotReduce, reduced
 
 from ..mutants.caught import spoiled, write
 from ..mutants.seeded import Mutant

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from radixledger.journal import opening, segment
 from radixledger.journal.errors import NoJournal
 from radixledger.journal.writer import JournalWriter, Sealing
-from radixledger.replay.sentences import verdict
-from radixledger.replay.triage import RankTriage, triage
+from radixledger.replay.triage.sentences import verdict
+from radixledger.replay.triage.triage import RankTriage, triage
 from radixledger.replay.verify import verify_rank
 from radixledger.tools.drill import plant_double_free
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from radixledger.replay.sentences import verdict
-from radixledger.replay.triage import RankTriage, triage
+from radixledger.replay.triage.sentences import verdict
+from radixledger.replay.triage.triage import RankTriage, triage
 
 from ..cache.test_host_laws import told
 from ..mutants.caught import write

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
 from radixledger.journal.events import AnyEvent, Opened
-from radixledger.replay.sentences import verdict
-from radixledger.replay.triage import triage
+from radixledger.replay.triage.sentences import verdict
+from radixledger.replay.triage.triage import triage
 from radixledger.tools.cli import run as radixledger
 
 from ..cache.driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven, FrameList, opened

@@ -6,10 +6,10 @@ import pytest
 
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
-from radixledger.replay.counterfactual import counterfactual
-from radixledger.replay.fixture import fixture
-from radixledger.replay.incident import Incident, NoSuchLaw, incident_of, laws
-from radixledger.replay.reduce import reduced
+from radixledger.replay.reduce.counterfactual import counterfactual
+from radixledger.replay.reduce.fixture import fixture
+from radixledger.replay.reduce.incident import Incident, NoSuchLaw, incident_of, laws
+from radixledger.replay.reduce.reduce import reduced
 from radixledger.replay.schedule.elsewhere import decided_here, performed_elsewhere
 
 from ..mutants.caught import spoiled, write
@@ -66,7 +66,7 @@ def test_the_shipped_incident_is_reduced_to_the_bug_and_what_it_needs(
 
 def test_of_a_long_journal_the_end_is_enough_if_it_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """J18: what is asked of requests that came before is left out, and the rest begins on an empty rank."""
-    monkeypatch.setattr("radixledger.replay.incident.MOST_EVENTS", 250)
+    monkeypatch.setattr("radixledger.replay.reduce.incident.MOST_EVENTS", 250)
     incident = incident_of(JournalReader(SHIPPED, Rank(1)))
     assert incident is not None
     assert not incident.whole

@@ -9,9 +9,9 @@ from radixledger.journal.errors import JournalError
 from radixledger.journal.events import AnyEvent
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
-from radixledger.replay.fixture import NoSchedule, fixture
-from radixledger.replay.incident import incident_of
-from radixledger.replay.reduce import CannotReduce, Reduced, reduced
+from radixledger.replay.reduce.fixture import NoSchedule, fixture
+from radixledger.replay.reduce.incident import incident_of
+from radixledger.replay.reduce.reduce import CannotReduce, Reduced, reduced
 
 from ..cache.driven import SHAPES, Driven
 from .journals import put_down

@@ -7,8 +7,8 @@ import pytest
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
-from radixledger.replay.sentences import verdict
-from radixledger.replay.triage import triage
+from radixledger.replay.triage.sentences import verdict
+from radixledger.replay.triage.triage import triage
 
 from .make_incident import PATH, make
 

@@ -13,9 +13,9 @@ from radixledger.journal.events import AnyEvent, Config, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.replay.fold import moments
-from radixledger.replay.judge import Judge
-from radixledger.replay.memory import PAGES_REMEMBERED, STAYS_REMEMBERED, Memory
-from radixledger.replay.misses import Miss
+from radixledger.replay.reuse.judge import Judge
+from radixledger.replay.reuse.memory import PAGES_REMEMBERED, STAYS_REMEMBERED, Memory
+from radixledger.replay.reuse.misses import Miss
 
 from ..cache.driven import FrameList
 

@@ -17,11 +17,11 @@ from radixledger.journal.events import Digested
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.snapshot import read_snapshot, write_snapshot
-from radixledger.replay.bisect import FOLDED_AT_ONCE, turned, turned_at
-from radixledger.replay.every_command import first_event_that_broke, first_of_all, first_of_all_at
-from radixledger.replay.found import of_laws
 from radixledger.replay.laws import NOTICED, OF_STATES
-from radixledger.replay.predicate import Predicate
+from radixledger.replay.search.bisect import FOLDED_AT_ONCE, turned, turned_at
+from radixledger.replay.search.every_command import first_event_that_broke, first_of_all, first_of_all_at
+from radixledger.replay.search.found import of_laws
+from radixledger.replay.search.predicate import Predicate
 from radixledger.replay.seek import state_at
 
 from ..mutants.caught import write

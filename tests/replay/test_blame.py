@@ -27,9 +27,9 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.moves import moves, pages_of
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import NO_PAGES, ROOT, NodeId, Pages, RequestId, Seq
-from radixledger.replay.blame import UNKNOWN, LifeStep, story
 from radixledger.replay.fold import fold
 from radixledger.replay.seek import state_at
+from radixledger.replay.story.blame import UNKNOWN, LifeStep, story
 
 from ..cache.driven import FULL_SHAPES, SHAPES, STATE_SHAPES, STEP_NS, Driven, opened
 from .runs import RANK, framed, written

@@ -9,9 +9,9 @@ from radixledger.journal.events import Aborted, Admitted, Allocated, AnyEvent, F
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import NO_PAGES, ROOT, Pages, RequestId, TokenCount
 from radixledger.journal.writer import JournalWriter
-from radixledger.replay import causal_slice as slices
-from radixledger.replay.causal_slice import backwards, causal_slice, handed_out_next
-from radixledger.replay.things import NODE, REQUEST, Thing, holder, named_by, pages_words
+from radixledger.replay.triage import causal_slice as slices
+from radixledger.replay.triage.causal_slice import backwards, causal_slice, handed_out_next
+from radixledger.replay.triage.things import NODE, REQUEST, Thing, holder, named_by, pages_words
 
 from ..cache.driven import opened
 from .runs import RANK, Clock, events_of, written

@@ -23,8 +23,15 @@ from radixledger.journal.events import (
 from radixledger.journal.frame import Frame
 from radixledger.journal.moves import ids_of, pages_of
 from radixledger.journal.units import BoundaryId, NodeId, Pages, RequestId, TransferId
-from radixledger.replay.diverge import Compared, comparable_keys, compare, openings_differ, outcome, whole
-from radixledger.replay.naming import SILENT
+from radixledger.replay.diff.diverge import (
+    Compared,
+    comparable_keys,
+    compare,
+    openings_differ,
+    outcome,
+    whole,
+)
+from radixledger.replay.diff.naming import SILENT
 
 from ..cache.driven import SHAPES, STATE_SHAPES, Driven, opened
 from ..cache.hosted import all_of_it

@@ -8,9 +8,9 @@ import pytest
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import DoubleFree, Unmapped
 from radixledger.journal.writer import JournalWriter
-from radixledger.replay.ending import LAST_TOLD, QUIET_GROWTHS
-from radixledger.replay.sentences import verdict
-from radixledger.replay.triage import RankTriage, triage_rank
+from radixledger.replay.triage.ending import LAST_TOLD, QUIET_GROWTHS
+from radixledger.replay.triage.sentences import verdict
+from radixledger.replay.triage.triage import RankTriage, triage_rank
 
 from ..mutants.desk import SMALL, Desk, opened
 from .runs import RANK, Clock

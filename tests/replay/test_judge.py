@@ -23,9 +23,9 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.units import NodeId, Seq
 from radixledger.replay.fold import moments
-from radixledger.replay.keeping import because_text
-from radixledger.replay.memory import Memory
-from radixledger.replay.misses import KINDS
+from radixledger.replay.reuse.keeping import because_text
+from radixledger.replay.reuse.memory import Memory
+from radixledger.replay.reuse.misses import KINDS
 
 from ..cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
 from ..cache.server import Server

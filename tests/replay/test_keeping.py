@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from radixledger.journal.events import Evicted
-from radixledger.replay.keeping import WHY, keeping_text, stop_sentence, wanted_text
-from radixledger.replay.misses import KINDS, Lost
+from radixledger.replay.reuse.keeping import WHY, keeping_text, stop_sentence, wanted_text
+from radixledger.replay.reuse.misses import KINDS, Lost
 
 from ..cache.driven import STATE_SHAPES, Driven
 from .letters_served import PAGE, Letters, judged

@@ -10,7 +10,7 @@ import pytest
 from radixledger.cache.state import Node, State
 from radixledger.journal.events import Transferred
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.kv_events import KvEvents, batches
+from radixledger.replay.export.kv_events import KvEvents, batches
 from radixledger.replay.seek import state_at
 
 from ..cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, Driven

@@ -8,11 +8,11 @@ from msgspec.structs import fields, replace
 from radixledger.journal.events import AnyEvent, Opened
 from radixledger.journal.frame import Frame
 from radixledger.replay.fold import FINDINGS_KEPT, moments
-from radixledger.replay.judge import Judge
-from radixledger.replay.lock_report import holding_of
-from radixledger.replay.locks import Locks
-from radixledger.replay.memory import Memory
-from radixledger.replay.misses import KINDS, Miss
+from radixledger.replay.locks.lock_report import holding_of
+from radixledger.replay.locks.locks import Locks
+from radixledger.replay.reuse.judge import Judge
+from radixledger.replay.reuse.memory import Memory
+from radixledger.replay.reuse.misses import KINDS, Miss
 
 from ..cache.driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
 

@@ -17,8 +17,8 @@ from radixledger.journal.retention import Retention
 from radixledger.journal.units import Seq
 from radixledger.journal.writer import JournalWriter
 from radixledger.replay.fold import fold, moments
-from radixledger.replay.lock_report import LockReport, holding_of, locks_at
-from radixledger.replay.locks import Locks
+from radixledger.replay.locks.lock_report import LockReport, holding_of, locks_at
+from radixledger.replay.locks.locks import Locks
 from radixledger.replay.seek import state_at
 
 from ..cache.driven import SHAPES, Driven, opened

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Kind, describe
 from radixledger.replay.fold import Unfoldable, fold
-from radixledger.replay.predicate import BadPredicate, Predicate, described
-from radixledger.replay.state_view import KINDS
+from radixledger.replay.search.predicate import BadPredicate, Predicate, described
+from radixledger.replay.search.state_view import KINDS
 
 from ..cache.driven import SHAPES, STATE_SHAPES, Driven
 from ..cache.hosted import all_of_it

@@ -8,7 +8,7 @@ from radixledger.journal.events import Opened, Transferred
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.redact import key_id
 from radixledger.journal.units import Rank
-from radixledger.replay.redaction import AlreadyHashed, redact
+from radixledger.replay.export.redaction import AlreadyHashed, redact
 from radixledger.replay.seek import load
 from radixledger.replay.verify import verify_rank
 

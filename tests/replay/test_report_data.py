@@ -16,7 +16,6 @@ from radixledger.journal.events import AnyEvent, Freed, Opened
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import NO_PAGES, Pages, Rank, RequestId
 from radixledger.journal.writer import JournalWriter
-from radixledger.replay.ending import Ending
 from radixledger.replay.report import track
 from radixledger.replay.report.look import Look
 from radixledger.replay.report.packet import Packet
@@ -24,7 +23,8 @@ from radixledger.replay.report.ranges import detail_ranges
 from radixledger.replay.report.track import Share
 from radixledger.replay.report.write import ReportSummary, write_report
 from radixledger.replay.seek import state_at
-from radixledger.replay.triage import RankTriage
+from radixledger.replay.triage.ending import Ending
+from radixledger.replay.triage.triage import RankTriage
 from radixledger.replay.verdict import RankReport, Told
 
 from ..cache.driven import SHAPES, Driven, opened

@@ -10,8 +10,8 @@ from radixledger.analytics.store import Database
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.retention import Retention
 from radixledger.journal.writer import JournalWriter
-from radixledger.replay.misses import KINDS, Miss
-from radixledger.replay.reuse import EVENTS_KEPT, Reading, Reuse
+from radixledger.replay.reuse.misses import KINDS, Miss
+from radixledger.replay.reuse.reuse import EVENTS_KEPT, Reading, Reuse
 
 from ..cache.driven import FULL_SHAPES, SHAPES, opened
 from .runs import RANK, Clock, written

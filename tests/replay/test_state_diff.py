@@ -9,8 +9,8 @@ from radixledger.cache.state import State
 from radixledger.journal.accounts import describe
 from radixledger.journal.events import Opened
 from radixledger.journal.frame import Frame
+from radixledger.replay.diff.state_diff import StateDiff, state_diff
 from radixledger.replay.fold import Unfoldable, fold
-from radixledger.replay.state_diff import StateDiff, state_diff
 
 from ..cache.driven import SHAPES, STATE_SHAPES, Driven
 from ..cache.hosted import all_of_it

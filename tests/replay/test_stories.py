@@ -11,11 +11,11 @@ from radixledger.journal.events import Allocated, Freed, Gap, Healed, Split, Tom
 from radixledger.journal.moves import pages_of
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import NO_PAGES, Pages, RequestId, Seq
-from radixledger.replay.blame import story
 from radixledger.replay.fold import Unfoldable, fold
-from radixledger.replay.node_story import NodeStep, node_story
-from radixledger.replay.request_story import request_story
 from radixledger.replay.seek import state_at
+from radixledger.replay.story.blame import story
+from radixledger.replay.story.node_story import NodeStep, node_story
+from radixledger.replay.story.request_story import request_story
 from radixledger.replay.walk import walk
 
 from ..cache.driven import SHAPES, STATE_SHAPES, Driven, opened

@@ -7,9 +7,9 @@ from radixledger.journal.accounts import request_account
 from radixledger.journal.events import Digested, Freed
 from radixledger.journal.units import NO_PAGES, Pages, Rank, RequestId
 from radixledger.journal.writer import JournalWriter
-from radixledger.replay.align import span_of_step
-from radixledger.replay.sentences import verdict
-from radixledger.replay.triage import RankTriage, triage_rank
+from radixledger.replay.triage.align import span_of_step
+from radixledger.replay.triage.sentences import verdict
+from radixledger.replay.triage.triage import RankTriage, triage_rank
 
 from ..cache.driven import Driven, opened
 from ..mutants.desk import SMALL, Desk

@@ -16,7 +16,7 @@ import zmq
 
 from radixledger.journal.events import Admitted
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.kv_events import batches
+from radixledger.replay.export.kv_events import batches
 from radixledger.replay.seek import seq_at, state_at
 from radixledger.tools import cli
 from radixledger.tools.drill import plant_double_free

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.lock_report import locks_at
+from radixledger.replay.locks.lock_report import locks_at
 from radixledger.tools.cli import run as radixledger
 
 from ..mutants.caught import spoiled, write

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.misses import KINDS
-from radixledger.replay.reuse import Reading
+from radixledger.replay.reuse.misses import KINDS
+from radixledger.replay.reuse.reuse import Reading
 from radixledger.tools.cli import run as radixledger
 
 from ..replay.runs import RANK, damage, written

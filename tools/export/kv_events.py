@@ -1,6 +1,6 @@
 """`radixledger export kv-events`: the blocks that a cache holds, to a file as they were or over ZeroMQ as they become.
 
-Not here: what an event says (`radixledger.replay.kv_events`) and the sockets (`radixledger.tools.export.publisher`), which
+Not here: what an event says (`radixledger.replay.export.kv_events`) and the sockets (`radixledger.tools.export.publisher`), which
 need pyzmq and are imported when an endpoint is given.
 """
 
@@ -18,7 +18,7 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.redact import HASHED
 from radixledger.journal.units import Seq
-from radixledger.replay.kv_events import batches
+from radixledger.replay.export.kv_events import batches
 from radixledger.tools.console import USAGE, CommandFailure, count_text, examples, remark
 from radixledger.tools.event_lines import refuse_to_follow_a_copy
 from radixledger.tools.lazy_group import imported

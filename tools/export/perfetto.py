@@ -1,6 +1,6 @@
 """`radixledger export perfetto`: a trace for the Perfetto UI, written as it is read.
 
-Not here: what stands in it (`radixledger.replay.perfetto`).
+Not here: what stands in it (`radixledger.replay.export.perfetto`).
 """
 
 import gzip
@@ -16,7 +16,7 @@ import msgspec
 
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank
-from radixledger.replay.perfetto import Entry, Trace
+from radixledger.replay.export.perfetto import Entry, Trace
 from radixledger.tools.console import (
     FINDINGS,
     USAGE,

@@ -1,6 +1,6 @@
 """`radixledger replay bisect`: the first command of a journal behind which a law is broken, a predicate true, a query answered.
 
-Not here: the search (`radixledger.replay.bisect`), the language of predicates (`radixledger.replay.predicate`) and the
+Not here: the search (`radixledger.replay.search.bisect`), the language of predicates (`radixledger.replay.search.predicate`) and the
 tables (`radixledger.analytics.prefix`); this module parses and prints.
 """
 
@@ -18,11 +18,11 @@ from radixledger.analytics.queries import Answer, Question, QuestionError, find
 from radixledger.analytics.store import Database
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
-from radixledger.replay.bisect import turned, turned_at
-from radixledger.replay.every_command import first_event_that_broke, first_of_all, first_of_all_at
-from radixledger.replay.found import Ask, Found, of_laws
 from radixledger.replay.laws import OF_EVENTS, OF_STATES
-from radixledger.replay.predicate import BadPredicate, Predicate
+from radixledger.replay.search.bisect import turned, turned_at
+from radixledger.replay.search.every_command import first_event_that_broke, first_of_all, first_of_all_at
+from radixledger.replay.search.found import Ask, Found, of_laws
+from radixledger.replay.search.predicate import BadPredicate, Predicate
 from radixledger.tools.console import (
     FINDINGS,
     USAGE,

@@ -1,6 +1,6 @@
 """`radixledger replay blame`: the story of a page or slot, of a node of the tree, or of a request.
 
-Not here: the stories themselves (`replay.blame`, `replay.node_story`, `replay.request_story`); this module parses and prints.
+Not here: the stories themselves (`radixledger.replay.story`); this module parses and prints.
 """
 
 from collections import deque
@@ -13,10 +13,10 @@ from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.blame import story
-from radixledger.replay.node_story import node_story
-from radixledger.replay.request_story import request_story
 from radixledger.replay.seek import beginning_of
+from radixledger.replay.story.blame import story
+from radixledger.replay.story.node_story import node_story
+from radixledger.replay.story.request_story import request_story
 from radixledger.tools.console import (
     FINDINGS,
     USAGE,

@@ -1,6 +1,6 @@
 """`radixledger replay diff`: where two journals part, or what is different between two states.
 
-Not here: the comparing (`radixledger.replay.diverge`, `radixledger.replay.state_diff`); this module parses and prints.
+Not here: the comparing (`radixledger.replay.diff.diverge`, `radixledger.replay.diff.state_diff`); this module parses and prints.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from radixledger.cache.state import State
 from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
-from radixledger.replay.diverge import (
+from radixledger.replay.diff.diverge import (
     Compared,
     Parting,
     Place,
@@ -23,8 +23,8 @@ from radixledger.replay.diverge import (
     outcome,
     whole,
 )
+from radixledger.replay.diff.state_diff import Differs, StateDiff, state_diff
 from radixledger.replay.seek import state_at
-from radixledger.replay.state_diff import Differs, StateDiff, state_diff
 from radixledger.tools.console import (
     FINDINGS,
     count_of,

@@ -1,6 +1,6 @@
 """How the story of a page, a node or a request is printed: one step a row, and a column for what was wrong where something was.
 
-Not here: the steps themselves (`replay.blame`, `replay.node_story`, `replay.request_story`). Rule: JSON has every step; in
+Not here: the steps themselves (`radixledger.replay.story`). Rule: JSON has every step; in
 the table of a request, steps that only grew it stand together.
 """
 
@@ -10,9 +10,9 @@ from itertools import groupby
 from msgspec.structs import asdict
 
 from radixledger.journal.accounts import describe
-from radixledger.replay.blame import LifeStep
-from radixledger.replay.node_story import NodeStep
-from radixledger.replay.request_story import RequestStep
+from radixledger.replay.story.blame import LifeStep
+from radixledger.replay.story.node_story import NodeStep
+from radixledger.replay.story.request_story import RequestStep
 from radixledger.tools.console import print_table
 from radixledger.tools.event_text import ranges, time_text
 

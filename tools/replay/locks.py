@@ -1,6 +1,6 @@
 """`radixledger replay locks`: who holds which window, since when, and what it blocks.
 
-Not here: following the receipts (`radixledger.replay.locks`) and what they keep (`radixledger.replay.lock_report`).
+Not here: following the receipts (`radixledger.replay.locks.locks`) and what they keep (`radixledger.replay.locks.lock_report`).
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.lock_report import Holding, LockReport, locks_at
+from radixledger.replay.locks.lock_report import Holding, LockReport, locks_at
 from radixledger.tools.console import (
     FINDINGS,
     count_of,

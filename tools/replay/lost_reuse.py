@@ -1,6 +1,6 @@
 """`radixledger replay lost-reuse`: what misses cost, and the events that caused them.
 
-Not here: the reading itself (`radixledger.replay.reuse`); this module parses and prints.
+Not here: the reading itself (`radixledger.replay.reuse.reuse`); this module parses and prints.
 """
 
 import shlex
@@ -12,10 +12,10 @@ import msgspec
 
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank
-from radixledger.replay.keeping import WHY
-from radixledger.replay.memory import PAGES_REMEMBERED
-from radixledger.replay.misses import KINDS, Miss
-from radixledger.replay.reuse import ByCause, Reading, Reuse, Worst
+from radixledger.replay.reuse.keeping import WHY
+from radixledger.replay.reuse.memory import PAGES_REMEMBERED
+from radixledger.replay.reuse.misses import KINDS, Miss
+from radixledger.replay.reuse.reuse import ByCause, Reading, Reuse, Worst
 from radixledger.tools.console import (
     FINDINGS,
     count_of,

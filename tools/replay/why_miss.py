@@ -1,6 +1,6 @@
 """`radixledger replay why-miss`: one request, how far it hit and why no further.
 
-Not here: the reading (`radixledger.replay.reuse`) and its sentences (`radixledger.replay.keeping`).
+Not here: the reading (`radixledger.replay.reuse.reuse`) and its sentences (`radixledger.replay.reuse.keeping`).
 """
 
 from collections import deque
@@ -14,9 +14,9 @@ import click
 from radixledger.journal.events import Opened
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank
-from radixledger.replay.keeping import WHY, because_text, keeping_text, stop_sentence, wanted_text
-from radixledger.replay.misses import Lost, Miss, Stretch
-from radixledger.replay.reuse import Reading
+from radixledger.replay.reuse.keeping import WHY, because_text, keeping_text, stop_sentence, wanted_text
+from radixledger.replay.reuse.misses import Lost, Miss, Stretch
+from radixledger.replay.reuse.reuse import Reading
 from radixledger.tools.console import (
     USAGE,
     CommandFailure,

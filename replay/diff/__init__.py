@@ -1,0 +1,1 @@
+"""Where two journals part, and what is different between two states."""

@@ -1,0 +1,1 @@
+"""Who holds which window, since when, and what that keeps from being evicted."""

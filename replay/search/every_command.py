@@ -1,0 +1,69 @@
+"""Look behind every command, or at every event, of a journal: the first place where something is so, and each turn.
+
+The exact answer, at the price of folding all of it; `bisect` finds a place by halves.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from radixledger.journal.frame import Frame
+from radixledger.journal.reader import JournalReader
+from radixledger.replay.fold import fold
+from radixledger.replay.search.found import TURNS_KEPT, Ask, Found, Turn, end_of, tell
+from radixledger.replay.seek import Watch, beginning_of
+from radixledger.replay.walk import walk
+
+
+def first_of_all(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
+    """The first command behind which the answer is yes: every command is looked at. Raises as `turned` does."""
+    begin = beginning_of(reader)
+    state = begin.state
+
+    def looked() -> Iterator[tuple[Frame, str]]:
+        nonlocal state
+        for frame in watch(reader.frames(begin.next_seq)):
+            state = fold((frame,), state)
+            yield frame, ask(state)
+
+    found = Found(every_command=True, no_at=begin.next_seq - 1)
+    if state is not None and ask(state):
+        found.first, found.last, found.no_at = state.seq, state.seq, 0
+    return _all_turns(found, looked())
+
+
+def first_of_all_at(reader: JournalReader, ask: Callable[[int], str], watch: Watch = iter) -> Found:
+    """As `first_of_all`, for what is asked of all events up to a number."""
+    frames = watch(reader.frames())
+    return _all_turns(Found(every_command=True), ((frame, ask(end_of(frame))) for frame in frames))
+
+
+def _all_turns(found: Found, looks: Iterable[tuple[Frame, str]]) -> Found:
+    """Every change of the answer, and the first command with yes."""
+    now = found.first > 0
+    for frame, detail in looks:
+        found.looks += 1
+        if bool(detail) != now:
+            now = bool(detail)
+            if len(found.turns) < TURNS_KEPT:
+                found.turns.append(Turn(end_of(frame), now))
+            if now and not found.first:
+                tell(found, frame, detail)
+        if not found.first:
+            found.no_at = end_of(frame)
+    found.at_the_end = now
+    return found
+
+
+def first_event_that_broke(reader: JournalReader, law: str, watch: Watch = iter) -> Found:
+    """The first event that breaks a law of events, or one that folding notices, by itself. Raises as `turned` does."""
+    begin = beginning_of(reader)
+    found = Found(every_command=True, no_at=begin.next_seq - 1)
+    for walked in walk(watch(reader.frames(begin.next_seq)), begin.state):
+        found.looks += 1
+        broken = [each for each in walked.broken if each.law == law]
+        if broken:
+            tell(found, walked.frame, f"{law}: {broken[0].detail}")
+            found.first = found.last = broken[0].seq
+            found.no_at, found.at_the_end = found.first - 1, True
+            return found
+    found.no_at = reader.last_seq
+    return found

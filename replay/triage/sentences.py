@@ -1,0 +1,172 @@
+"""A verdict in plain sentences: what happened first, where, and what made it so.
+
+Rule: a sentence says what was found and no more; who wants the numbers has them in the structs that it was made of.
+"""
+
+from collections.abc import Iterator
+
+from radixledger.journal.accounts import FREE, Kind, describe
+from radixledger.replay.triage.causal_slice import Moved
+from radixledger.replay.triage.ending import left_behind
+from radixledger.replay.triage.explained import OF_DIGESTS, Explained
+from radixledger.replay.triage.things import pages_words
+from radixledger.replay.triage.triage import RankTriage
+from radixledger.replay.verdict import MISSING
+
+
+def verdict(told: RankTriage) -> list[str]:
+    """The verdict on one rank: a sentence or two, without the rank's name."""
+    report = told.report
+    lines = list(_VERDICTS[told.kind](told))
+    if told.kind in ("wrong", "turned down", "leak") and report.unreadable:
+        lines.append(f"What lies behind event {report.seq_last:,} cannot be read: {report.unreadable}")
+    return lines
+
+
+def law_words(law: str) -> str:
+    """A law as the sentence that its name is."""
+    return law.replace("_", " ")
+
+
+def where(seq: int, step: int) -> str:
+    """`event 41,237, step 812`."""
+    return f"event {seq:,}, step {step:,}"
+
+
+def account_words(account: int, rids: dict[int, str]) -> str:
+    """An account as a person would name it: `request 98 (trace-3)`, `node 3`."""
+    number = account >> 3
+    if account & 7 == Kind.REQUEST:
+        rid = rids.get(number, "")
+        name = f"request {number}" + (f" ({rid})" if rid else "")
+        return name if number else "a caller without a request"
+    return f"node {number}" if account & 7 == Kind.TREE else describe(account)
+
+
+def _wrong(told: RankTriage) -> Iterator[str]:
+    explained = told.explained
+    assert explained is not None, "what is wrong is explained"
+    first = explained.first
+    if first.law in OF_DIGESTS:
+        begin = first.lawful_at or 0
+        yield (
+            f"between event {begin:,} and {where(first.seq, first.step)} the writer's state left its own journal: "
+            "a recorded digest differs, and no event between them broke a law."
+        )
+        return
+    yield f"{where(first.seq, first.step)}: {_what(explained)}."
+    origin = _origin(explained)
+    if origin is not None:
+        yield origin
+    if first.by_pages:
+        yield "It stands behind a gap, where only what events say of a page can be held against each other."
+    elif any(each.law == MISSING and each.seq < first.seq for each in told.report.findings):
+        yield "Events are missing before it, so that something may have been wrong earlier."
+    for step in explained.steps[:1]:
+        yield f"Device step {step.step} was running: it {step.uses[0] if step.uses else 'touches none of these pages'}."
+    for each in explained.after[:1]:
+        taker = account_words(each.moved[0].taker, explained.rids)
+        yield f"{each.moved[0].page} went to {taker} next, in {where(each.seq, each.step)}: an answer to look at."
+
+
+def _what(explained: Explained) -> str:
+    first, rids = explained.first, explained.rids
+    why = f" ({explained.cause})" if explained.cause else ""
+    pages = pages_words(first.pool, first.pages) if first.pages else ""
+    it = "them" if len(first.pages) > 1 else "it"
+    giver, taker = (account_words(each, rids) for each in (explained.giver, explained.taker))
+    found = account_words(first.found, rids)
+    match first.law:
+        case "a_page_is_freed_once":
+            return f"{giver} freed {pages} again{why}"
+        case "only_free_pages_are_allocated":
+            return f"{pages} handed out to {taker}{why} while {found} had {it}"
+        case "a_page_is_given_by_its_owner" if first.pool and explained.giver != -1:
+            return f"{giver} gave up {pages}{why}, which {found} had"
+        case "the_writer_saw_no_law_broken":
+            return f"the writer noted it itself: {first.detail}"
+        case law:
+            about = next((name for name in _named(explained, rids)), "")
+            return f"{explained.event}{why}{about} broke the law that {law_words(law)}: {first.detail}"
+
+
+def _named(explained: Explained, rids: dict[int, str]) -> Iterator[str]:
+    for name in explained.about:
+        kind, _, number = name.partition(" ")
+        if kind == "request" and number.isdecimal():
+            yield f", {account_words(int(number) << 3 | Kind.REQUEST, rids)},"
+        elif kind == "node":
+            yield f", {name},"
+
+
+def _origin(explained: Explained) -> str | None:
+    """The event that made the pages what they were, where the first wrong event is about pages."""
+    first = explained.first
+    if not first.pages or not first.pool:
+        return None
+    name = pages_words(first.pool, first.pages[:1])
+    for event in reversed(explained.slice.events):
+        moved = next((each for each in event.moved if each.page == name), None)
+        if moved is not None and not event.wrong:
+            why = f" ({event.cause})" if event.cause else ""
+            return f"{name} {_moved(moved, explained.rids)} in {where(event.seq, event.step)}{why}."
+    return None
+
+
+def _moved(moved: Moved, rids: dict[int, str]) -> str:
+    giver, taker = (account_words(each, rids) for each in (moved.giver, moved.taker))
+    if moved.giver == FREE:
+        return f"had been handed out to {taker}"
+    return f"had been freed by {giver}" if moved.taker == FREE else f"had gone from {giver} to {taker}"
+
+
+def _turned_down(told: RankTriage) -> Iterator[str]:
+    first = told.ending.turned_down[0]
+    more = len(told.ending.turned_down) - 1
+    yield (
+        f"no event is wrong, a caller was: {where(first.seq, first.step)}: {first.reason} ({first.cause}), turned down: "
+        f"{first.detail}" + (f"; {more} more like it" if more else "") + "."
+    )
+    yield "The cache kept its books, so the fault is in the server that called: it gave up what it did not have."
+
+
+def _leak(told: RankTriage) -> Iterator[str]:
+    for leak in told.ending.leaks[:2]:
+        since = f", since event {leak.since:,}" if leak.since else ""
+        what = f"{len(leak.pages):,} {leak.what}" if leak.what.endswith("pages") else leak.what
+        yield f"a leak: at the end nobody is live, and {leak.holder} holds {what}{since}: {leak.why}."
+    for each in left_behind(told.ending)[:2]:
+        yield (
+            f"a leak, unless it waits for something: request {each.request} ({each.rid}) holds {each.pages:,} FULL pages and was "
+            f"last heard of in {where(each.last_seq, each.last_step)}, while the journal goes on to "
+            f"{where(told.report.seq_last, told.ending.last_step)}."
+        )
+
+
+def _damaged(told: RankTriage) -> Iterator[str]:
+    report = told.report
+    judged = max(report.events - report.unjudged - report.gaps, 0)
+    missing = f"{report.lost:,} event{'s are' if report.lost > 1 else ' is'} missing, " if report.lost else ""
+    yield (
+        f"damaged: {missing}{report.unjudged:,} behind the damage can be judged by their pages alone; nothing is wrong in those, nor in the {judged:,} others."
+    )
+
+
+def _unreadable(told: RankTriage) -> Iterator[str]:
+    report = told.report
+    if report.events:
+        yield f"nothing is wrong up to event {report.seq_last:,}; what lies behind cannot be read: {report.unreadable}"
+    else:
+        yield f"cannot be read: {report.unreadable}"
+
+
+def _clean(told: RankTriage) -> Iterator[str]:
+    report, ending = told.report, told.ending
+    how = "closed by its writer" if ending.closed else "its writer is at work, or died without saying so"
+    yield f"clean: no law is broken in {report.events:,} events up to step {ending.last_step:,}; {how}."
+
+
+_VERDICTS = {
+    "wrong": _wrong, "turned down": _turned_down, "leak": _leak, "damaged": _damaged, "unreadable": _unreadable,
+    "clean": _clean,
+}  # fmt: skip
