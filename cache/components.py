@@ -2,7 +2,7 @@
 
 FULL is no component, it is the tree: its pages are contiguous from the root, and what it gives up or takes is the
 core's business (R65). A component knows what it keeps, where a request may start from it, what of a request's slice it
-takes over, and who of its own is evicted next; the core (`decide_unified`, `match`, `decide_eviction`) walks, cuts,
+takes over, and who of its own is evicted next; the core (`decide.unified`, `match`, `decide.eviction`) walks, cuts,
 grows, frees and locks, asks every component of the state in order, and knows no window and no state of a model (R15).
 
 Rule: a component holds nothing of its own. It reads the state and answers, or yields events, and `evolve` writes.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.decide_pages import destination
+from radixledger.cache.decide.pages import destination
 from radixledger.cache.slices import Slice
 from radixledger.cache.state import Node, Receipt, Request, State
 from radixledger.journal.accounts import Pool

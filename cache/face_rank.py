@@ -1,7 +1,7 @@
 """One rank behind the faces: the rank's cache, with the commands that a server with rows of its own needs.
 
 Rule: here a server's words become ours, slots pages and a request its number; what is decided stands in
-`decide_faces` and the deciders of the rank.
+`decide.faces` and the deciders of the rank.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from radixledger.cache import decide_faces
 from radixledger.cache.arguments import number, sequence, text, told
-from radixledger.cache.decide_faces import Written
+from radixledger.cache.decide import faces as decide_faces
+from radixledger.cache.decide.faces import Written
 from radixledger.cache.keys import namespace
 from radixledger.cache.prefix_cache import ComponentType, DecLockRefParams, Ended, Req, Slots
 from radixledger.cache.rank import RankCache

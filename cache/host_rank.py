@@ -1,11 +1,12 @@
 """The commands of a rank about copies on the host; `HostTier` calls them and carries out what they decide.
 
-Rule: each is one call of a decider of `decide_host`; a rank without a host tier refuses them.
+Rule: each is one call of a decider of `decide.host`; a rank without a host tier refuses them.
 """
 
-from radixledger.cache import decide_host, decide_host_room
 from radixledger.cache.arguments import number
-from radixledger.cache.decide_host import Copy
+from radixledger.cache.decide import host as decide_host
+from radixledger.cache.decide import host_room as decide_host_room
+from radixledger.cache.decide.host import Copy
 from radixledger.cache.shell import Shell
 from radixledger.journal.units import NodeId, TransferId
 

@@ -9,8 +9,8 @@ stay in flight until it has said that it is done, wanted or not (B19).
 from collections.abc import Callable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from radixledger.cache.decide_eviction import Gain
-from radixledger.cache.decide_host import Copy
+from radixledger.cache.decide.eviction import Gain
+from radixledger.cache.decide.host import Copy
 from radixledger.cache.locks import resident_end
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Busy

@@ -1,6 +1,6 @@
 """The legacy SWA radix cache as a server of sglang-jax builds it: the rollback route, with rules of its own.
 
-What its calls do stands in `radix_face`, its rules in `decide_legacy`. Rule: it keeps behaving as it does; what is
+What its calls do stands in `radix_face`, its rules in `decide.legacy`. Rule: it keeps behaving as it does; what is
 better elsewhere is the unified route's (R6, R13, R24).
 """
 

@@ -14,8 +14,8 @@ import numpy as np
 from radixledger.cache.arguments import number, sequence, told
 from radixledger.cache.config import BadConfig
 from radixledger.cache.face_rank import FaceRank, as_slots, boundary_receipt, rank_of
-from radixledger.cache.invariants import broken_laws
 from radixledger.cache.keys import namespace
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.match import Hit
 from radixledger.cache.opening import NO_STATES, StateMode
 from radixledger.cache.pool_allocator import PoolAllocator

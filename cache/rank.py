@@ -7,14 +7,6 @@ Rule: arguments are checked for being arguments at all before a decider sees the
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache import (
-    decide_eviction,
-    decide_growth,
-    decide_locks,
-    decide_pages,
-    decide_requests,
-    decide_states,
-)
 from radixledger.cache.arguments import (
     key_given,
     name_space,
@@ -26,8 +18,14 @@ from radixledger.cache.arguments import (
     text,
     token_counts,
 )
-from radixledger.cache.decide_eviction import Gain, StateGain
-from radixledger.cache.decide_requests import Admission
+from radixledger.cache.decide import eviction as decide_eviction
+from radixledger.cache.decide import growth as decide_growth
+from radixledger.cache.decide import locks as decide_locks
+from radixledger.cache.decide import pages as decide_pages
+from radixledger.cache.decide import requests as decide_requests
+from radixledger.cache.decide import states as decide_states
+from radixledger.cache.decide.eviction import Gain, StateGain
+from radixledger.cache.decide.requests import Admission
 from radixledger.cache.host_rank import HostCommands
 from radixledger.cache.keys import KEY_MODES, Tokens
 from radixledger.cache.match import Hit, hit_of

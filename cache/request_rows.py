@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from radixledger.cache.arguments import number, sequence, told
-from radixledger.cache.decide_faces import Written
+from radixledger.cache.decide.faces import Written
 from radixledger.cache.face_rank import FaceRank, as_slots, rank_of
 from radixledger.cache.prefix_cache import Req, Slots
 from radixledger.cache.refusals import Busy, Refusal

@@ -1,16 +1,20 @@
 """Which rules a route follows: the table that `Opened.route` looks into.
 
-A request's life is the same on every route and stands in `decide_requests`; what differs is how the tree matches,
+A request's life is the same on every route and stands in `decide.requests`; what differs is how the tree matches,
 inserts, locks and gives up pages. A route is a module with these functions; the shell and the life of requests ask
 it by name and never know which it is. Rule: facts of a route that the fold needs stand in `traits`, not here.
 """
 
 from typing import NamedTuple, Protocol
 
-from radixledger.cache import decide_chunk, decide_eviction, decide_host_tree, decide_legacy, decide_unified
 from radixledger.cache.components import Segment
-from radixledger.cache.decide_eviction import Gain
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide import chunk as decide_chunk
+from radixledger.cache.decide import eviction as decide_eviction
+from radixledger.cache.decide import host_tree as decide_host_tree
+from radixledger.cache.decide import legacy as decide_legacy
+from radixledger.cache.decide import unified as decide_unified
+from radixledger.cache.decide.eviction import Gain
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.match import Hit, Walk
 from radixledger.cache.slices import Inserted, Slice
 from radixledger.cache.state import Node, Request, State

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from radixledger.cache.arguments import text
 from radixledger.cache.component_table import components_of
 from radixledger.cache.config import checked
-from radixledger.cache.decide_pages import Decision, T
+from radixledger.cache.decide.pages import Decision, T
 from radixledger.cache.digest import digest
 from radixledger.cache.evolve import EVOLVE, begin
 from radixledger.cache.image import image

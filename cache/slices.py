@@ -6,7 +6,7 @@ are pages of the path, [a, b).
 
 from typing import NamedTuple
 
-from radixledger.cache.decide_pages import Decision, destination
+from radixledger.cache.decide.pages import Decision, destination
 from radixledger.cache.locks import resident_end
 from radixledger.cache.match import walk
 from radixledger.cache.refusals import Busy, ForeignFree, Refusal

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from radixledger.cache.decide_pages import Decision
-from radixledger.cache.invariants import broken_laws
-from radixledger.cache.laws_of_events import EventLaws
+from radixledger.cache.decide.pages import Decision
+from radixledger.cache.laws.invariants import broken_laws
+from radixledger.cache.laws.of_events import EventLaws
 from radixledger.cache.refusals import LawBroken
 from radixledger.cache.state import Finding, State
 from radixledger.journal.events import AnyEvent

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from radixledger.cache.components import Component, Events, Segment
-from radixledger.cache.decide_pages import destination
+from radixledger.cache.decide.pages import destination
 from radixledger.cache.eviction import oldest_spare, oldest_window
 from radixledger.cache.refusals import Refusal
 from radixledger.cache.slices import Slice, split_at

@@ -10,8 +10,8 @@ from typing import Any
 
 from radixledger.cache.digest import digest
 from radixledger.cache.evolve import evolve
-from radixledger.cache.invariants import broken_laws
-from radixledger.cache.laws_of_events import EventLaws
+from radixledger.cache.laws.invariants import broken_laws
+from radixledger.cache.laws.of_events import EventLaws
 from radixledger.cache.state import Finding, State
 from radixledger.journal.events import (
     AnyEvent,

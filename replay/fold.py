@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from radixledger.cache.config import BadConfig, bounded
 from radixledger.cache.evolve import begin, evolve
-from radixledger.cache.invariants import LAWS
-from radixledger.cache.law import Law
+from radixledger.cache.laws.invariants import LAWS
+from radixledger.cache.laws.law import Law
 from radixledger.cache.state import Finding, State
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.events import AnyEvent, Gap, Opened

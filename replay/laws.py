@@ -3,9 +3,9 @@
 Rule: a name that is here can be asked for; a test compares `NOTICED` with what `cache/evolve*.py` notes.
 """
 
-from radixledger.cache.invariants import LAWS
-from radixledger.cache.law import Law
-from radixledger.cache.laws_of_events import NAMES
+from radixledger.cache.laws.invariants import LAWS
+from radixledger.cache.laws.law import Law
+from radixledger.cache.laws.of_events import NAMES
 
 OF_STATES: dict[str, Law] = {law.__name__: law for law in LAWS}
 """Laws that hold between any two commands."""

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from radixledger.cache.invariants import LAWS
+from radixledger.cache.laws.invariants import LAWS
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
 from radixledger.journal.errors import Damaged, JournalError, ReaderError

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from radixledger.cache.digest import digest
 from radixledger.cache.evolve import evolve
-from radixledger.cache.laws_of_events import EventLaws
+from radixledger.cache.laws.of_events import EventLaws
 from radixledger.cache.state import Finding, State
 from radixledger.journal.events import AnyEvent, Closed, Digested, Gap, Opened
 from radixledger.journal.frame import Frame

@@ -1,6 +1,6 @@
 """What a server with rows of its own tells its rank: who sits where, what it wrote into rows, what it gives up. By chance."""
 
-from radixledger.cache.decide_faces import Written
+from radixledger.cache.decide.faces import Written
 from radixledger.cache.state import Receipt
 from radixledger.journal.accounts import request_account
 from radixledger.journal.moves import pages_of

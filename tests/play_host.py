@@ -1,6 +1,6 @@
 """What a server with a host tier does: copies begun and ended, loads, host pressure; well or badly. Chosen by chance."""
 
-from radixledger.cache.decide_host import Copy
+from radixledger.cache.decide.host import Copy
 from radixledger.journal.accounts import FREE
 from radixledger.journal.events import HostDropped
 from radixledger.journal.moves import pages_of

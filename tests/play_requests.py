@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.decide_requests import Admission
+from radixledger.cache.decide.requests import Admission
 
 from .machine import LETTERS, Chance, Command, Player, one_of, rarely, some
 from .model import Guest

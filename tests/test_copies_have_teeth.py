@@ -10,18 +10,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache import (
-    components,
-    decide_host,
-    decide_host_room,
-    decide_host_tree,
-    decide_unified,
-    eviction,
-    evolve_host,
-    evolve_tree,
-    tree,
-)
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache import components, eviction, evolve_host, evolve_tree, tree
+from radixledger.cache.decide import host as decide_host
+from radixledger.cache.decide import host_room as decide_host_room
+from radixledger.cache.decide import host_tree as decide_host_tree
+from radixledger.cache.decide import unified as decide_unified
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.eviction import oldest_copy
 from radixledger.cache.slices import Slice
 from radixledger.cache.state import Node, State, Transfer
@@ -64,7 +58,7 @@ def pages_go_before_they_are_read(patch: pytest.MonkeyPatch) -> None:
     for module in (eviction, tree, evolve_tree):
         patch.setattr(module, "is_unread", lambda *_: False)
     patch.setattr("radixledger.cache.evolve_host.is_unread", lambda *_: False)
-    patch.setattr("radixledger.cache.laws_of_the_tree.is_unread", lambda *_: False)
+    patch.setattr("radixledger.cache.laws.of_the_tree.is_unread", lambda *_: False)
 
 
 def a_failed_copy_is_taken_for_good(patch: pytest.MonkeyPatch) -> None:

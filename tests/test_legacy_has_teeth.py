@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from radixledger.cache import decide_legacy, decide_unified, traits
-from radixledger.cache.decide_eviction import Gain
+from radixledger.cache import traits
+from radixledger.cache.decide import legacy as decide_legacy
+from radixledger.cache.decide import unified as decide_unified
+from radixledger.cache.decide.eviction import Gain
 from radixledger.cache.match import Walk
 from radixledger.cache.slices import Slice, split_at
 from radixledger.cache.state import Node, State

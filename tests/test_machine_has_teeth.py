@@ -9,18 +9,10 @@ from typing import Any
 
 import pytest
 
-from radixledger.cache import (
-    decide_growth,
-    decide_pages,
-    decide_requests,
-    evolve_requests,
-    evolve_tree,
-    locks,
-    routes,
-    traits,
-    tree,
-    weights,
-)
+from radixledger.cache import evolve_requests, evolve_tree, locks, routes, traits, tree, weights
+from radixledger.cache.decide import growth as decide_growth
+from radixledger.cache.decide import pages as decide_pages
+from radixledger.cache.decide import requests as decide_requests
 from radixledger.cache.refusals import LawBroken, RankPoisoned
 from radixledger.cache.state import Node, Request, State
 from radixledger.journal.accounts import FREE

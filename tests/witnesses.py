@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
-from radixledger.cache.decide_faces import seat
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide.faces import seat
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.face_rank import FaceRank
 from radixledger.cache.image import restore
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.refusals import Refusal
 from radixledger.cache.standing import age
 from radixledger.cache.state import Node, Receipt, State

@@ -5,7 +5,7 @@ Rule: what it decides is what any rank of its revision decides.
 
 from typing import Any
 
-from radixledger.cache import decide_faces
+from radixledger.cache.decide import faces as decide_faces
 from radixledger.cache.face_rank import FaceRank
 from radixledger.cache.state import State
 from radixledger.journal.units import RequestId

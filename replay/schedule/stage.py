@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from radixledger.cache.decide_faces import Written
+from radixledger.cache.decide.faces import Written
 from radixledger.cache.evolve import evolve
 from radixledger.cache.image import image, restore
 from radixledger.cache.slices import Slice

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from radixledger.cache.law import Law
+from radixledger.cache.laws.law import Law
 from radixledger.cache.state import State
 from radixledger.journal.frame import Frame
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from radixledger.cache.invariants import LAWS
-from radixledger.cache.law import Law
+from radixledger.cache.laws.invariants import LAWS
+from radixledger.cache.laws.law import Law
 from radixledger.cache.state import Finding, State
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq

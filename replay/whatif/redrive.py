@@ -9,7 +9,7 @@ given in the same order, and the cache ends in the same state.
 from collections.abc import Callable, Sequence
 
 from radixledger.cache.digest import digest
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal
 from radixledger.journal.events import Opened
 from radixledger.journal.units import FIRST, Seq

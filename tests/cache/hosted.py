@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from radixledger.cache.decide_host import Copy
+from radixledger.cache.decide.host import Copy
 from radixledger.cache.keys import raw_key
 from radixledger.cache.match import Hit
 from radixledger.cache.rank import RankCache

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from radixledger.cache.decide_pages import Decision
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.decide.pages import Decision
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.match import Hit
 from radixledger.cache.rank import RankCache
 from radixledger.cache.slices import Inserted, Slice

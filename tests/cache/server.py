@@ -16,7 +16,7 @@ from radixledger.cache.chunk import ChunkCache, SWAChunkCache
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.face_rank import FaceRank
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.legacy import SWARadixCache
 from radixledger.cache.opening import opened_ranks
 from radixledger.cache.prefix_cache import (

@@ -6,7 +6,7 @@ Pages come from the rank's pools through its own commands, aligned and mapped pa
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.rank import RankCache
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import Pages, RequestId

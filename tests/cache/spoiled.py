@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from radixledger.cache.invariants import broken_laws
-from radixledger.cache.law import Law
+from radixledger.cache.laws.invariants import broken_laws
+from radixledger.cache.laws.law import Law
 from radixledger.cache.state import State
 
 Spoil = Callable[[State], object]

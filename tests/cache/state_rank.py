@@ -6,9 +6,9 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from radixledger.cache.decide_requests import Admission
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.decide.requests import Admission
 from radixledger.cache.keys import raw_key
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.rank import RankCache
 from radixledger.cache.state import Node, State
 from radixledger.journal.events import AnyEvent

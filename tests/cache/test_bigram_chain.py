@@ -14,10 +14,12 @@ import pytest
 from radixledger.analytics.load import load
 from radixledger.analytics.queries import ask_checks
 from radixledger.analytics.store import Database
-from radixledger.cache import decide_requests, decide_unified, window
-from radixledger.cache.decide_growth import live_request
-from radixledger.cache.decide_locks import lock_path, released
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache import window
+from radixledger.cache.decide import requests as decide_requests
+from radixledger.cache.decide import unified as decide_unified
+from radixledger.cache.decide.growth import live_request
+from radixledger.cache.decide.locks import lock_path, released
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.match import walk
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import ForeignFree, Refusal

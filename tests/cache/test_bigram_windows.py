@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from radixledger.cache import window
 from radixledger.cache.config import BadConfig, checked
 from radixledger.cache.keys import KEY_MODES
-from radixledger.cache.laws_of_requests import live_run
+from radixledger.cache.laws.of_requests import live_run
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Refusal
 from radixledger.cache.slices import Slice

@@ -5,8 +5,8 @@ import pytest
 
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.image import image, restore
-from radixledger.cache.invariants import broken_laws
 from radixledger.cache.keys import raw_key
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Busy, Refusal
 from radixledger.cache.slices import Slice

@@ -12,9 +12,9 @@ import pytest
 
 from radixledger.cache.component_table import components_of
 from radixledger.cache.components import Component, Events, Segment
-from radixledger.cache.decide_unified import unevict
+from radixledger.cache.decide.unified import unevict
 from radixledger.cache.eviction import oldest_leaf
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.match import is_boundary
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import RankPoisoned, Refusal

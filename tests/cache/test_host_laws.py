@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache import laws_of_host_events as event_laws
-from radixledger.cache import laws_of_the_host as host
-from radixledger.cache.event_law import EventLaw
 from radixledger.cache.evolve import begin, evolve
-from radixledger.cache.law import Law
-from radixledger.cache.laws_of_events import EventLaws
+from radixledger.cache.laws import of_host_events as event_laws
+from radixledger.cache.laws import of_the_host as host
+from radixledger.cache.laws.event_law import EventLaw
+from radixledger.cache.laws.law import Law
+from radixledger.cache.laws.of_events import EventLaws
 from radixledger.cache.state import State
 from radixledger.journal.accounts import PENDING, tree_account
 from radixledger.journal.events import (

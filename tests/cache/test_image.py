@@ -15,7 +15,7 @@ from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.image import BadImage, image, restore
 from radixledger.cache.image_layout import NodeImage, StateImage
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import Node, State
 from radixledger.cache.weights import MASK

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from radixledger.cache import laws_of_pages as pages
-from radixledger.cache import laws_of_requests as requests
-from radixledger.cache import laws_of_routes as routes
-from radixledger.cache import laws_of_the_host
-from radixledger.cache import laws_of_the_tree as tree
-from radixledger.cache import laws_of_use as use
-from radixledger.cache.invariants import LAWS, broken_laws
 from radixledger.cache.keys import raw_key
-from radixledger.cache.law import FINDINGS_PER_LAW, Breach, Law, law
+from radixledger.cache.laws import of_pages as pages
+from radixledger.cache.laws import of_requests as requests
+from radixledger.cache.laws import of_routes as routes
+from radixledger.cache.laws import of_the_host as laws_of_the_host
+from radixledger.cache.laws import of_the_tree as tree
+from radixledger.cache.laws import of_use as use
+from radixledger.cache.laws.invariants import LAWS, broken_laws
+from radixledger.cache.laws.law import FINDINGS_PER_LAW, Breach, Law, law
 from radixledger.cache.rank import RankCache
 from radixledger.cache.running import Running, Writes
 from radixledger.cache.state import State

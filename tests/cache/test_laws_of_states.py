@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from radixledger.cache import laws_of_state_events as laws
-from radixledger.cache import laws_of_states as states
-from radixledger.cache.event_law import EventLaw
 from radixledger.cache.evolve import begin, evolve
-from radixledger.cache.law import Law
-from radixledger.cache.laws_of_events import EVENT_LAWS, EventLaws
+from radixledger.cache.laws import of_state_events as laws
+from radixledger.cache.laws import of_states as states
+from radixledger.cache.laws.event_law import EventLaw
+from radixledger.cache.laws.law import Law
+from radixledger.cache.laws.of_events import EVENT_LAWS, EventLaws
 from radixledger.cache.state import Node, State
 from radixledger.journal.accounts import FREE, request_account, tree_account
 from radixledger.journal.causes import Operation, Site, cause

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from radixledger.cache.decide_eviction import Gain
+from radixledger.cache.decide.eviction import Gain
 from radixledger.cache.refusals import Refusal
 from radixledger.journal.causes import label
 from radixledger.journal.events import (

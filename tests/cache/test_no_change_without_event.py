@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from radixledger.cache import decide_growth, decide_pages, decide_unified
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide import growth as decide_growth
+from radixledger.cache.decide import pages as decide_pages
+from radixledger.cache.decide import unified as decide_unified
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.evolve import EVOLVE, begin, evolve
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Refusal

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache import decide_eviction, decide_unified
 from radixledger.cache.config import BadConfig, checked
+from radixledger.cache.decide import eviction as decide_eviction
+from radixledger.cache.decide import unified as decide_unified
 from radixledger.cache.rank import RankCache
 from radixledger.cache.routes import ROUTES, Route
 from radixledger.cache.slices import Slice

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache import decide_eviction
 from radixledger.cache.config import BadConfig
+from radixledger.cache.decide import eviction as decide_eviction
 from radixledger.cache.digest import digest
 from radixledger.cache.eviction import oldest_leaf
 from radixledger.cache.image import image, restore

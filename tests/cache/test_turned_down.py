@@ -6,16 +6,14 @@ from inspect import isgeneratorfunction
 import numpy as np
 import pytest
 
-from radixledger.cache import (
-    decide_eviction,
-    decide_faces,
-    decide_growth,
-    decide_locks,
-    decide_pages,
-    decide_requests,
-    decide_unified,
-)
-from radixledger.cache.decide_faces import Written
+from radixledger.cache.decide import eviction as decide_eviction
+from radixledger.cache.decide import faces as decide_faces
+from radixledger.cache.decide import growth as decide_growth
+from radixledger.cache.decide import locks as decide_locks
+from radixledger.cache.decide import pages as decide_pages
+from radixledger.cache.decide import requests as decide_requests
+from radixledger.cache.decide import unified as decide_unified
+from radixledger.cache.decide.faces import Written
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Busy, Refusal, UnknownRequest, asked
 from radixledger.cache.slices import Slice

@@ -9,7 +9,7 @@ import pytest
 from mypy import api
 
 from radixledger.cache import window
-from radixledger.cache.decide_growth import key_units
+from radixledger.cache.decide.growth import key_units
 from radixledger.cache.state import State
 from radixledger.journal.units import KeyLen, PageCount, PageId, Slot, TokenCount
 

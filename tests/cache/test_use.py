@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from radixledger.cache import spare
 from radixledger.cache.config import BadConfig
 from radixledger.cache.eviction import oldest_spare, oldest_window
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import LawBroken
 from radixledger.cache.spare import needed_pages, spare_pages

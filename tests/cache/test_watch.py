@@ -2,8 +2,8 @@
 
 import pytest
 
-from radixledger.cache import laws_of_events
 from radixledger.cache.keys import raw_key
+from radixledger.cache.laws import of_events as laws_of_events
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import LawBroken, RankPoisoned
 from radixledger.cache.slices import Slice

@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 
 from radixledger.cache.config import BadConfig, checked
-from radixledger.cache.invariants import broken_laws
 from radixledger.cache.keys import raw_key
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import ForeignFree, PoolShort, Refusal
 from radixledger.cache.slices import Slice

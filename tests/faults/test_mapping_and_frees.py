@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.refusals import Busy, DoubleFree, Refusal
 from radixledger.journal.units import Pages
 

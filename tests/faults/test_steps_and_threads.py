@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from radixledger.cache import decide_growth
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.decide import growth as decide_growth
 from radixledger.cache.keys import raw_key
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Busy, Refusal
 from radixledger.cache.traits import TRAITS

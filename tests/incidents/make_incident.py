@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from radixledger.cache import decide_requests
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide import requests as decide_requests
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import PoolShort
 from radixledger.cache.state import Request as Live

@@ -60,7 +60,7 @@ def test_the_shipped_incident_is_reduced_to_the_bug_and_what_it_needs(
     assert len(least.deeds) * 10 < least.at_first
     text = fixture(least)
     assert failure_of(text) == ""
-    monkeypatch.setattr("radixledger.cache.decide_requests._surrender", from_the_prefix)
+    monkeypatch.setattr("radixledger.cache.decide.requests._surrender", from_the_prefix)
     assert incident.first.law in failure_of(text)
 
 
@@ -74,7 +74,7 @@ def test_of_a_long_journal_the_end_is_enough_if_it_shows_it(monkeypatch: pytest.
     assert 0 < len(least.deeds) < least.at_first < len(incident.recorded)
     text = fixture(least)
     assert failure_of(text) == ""
-    monkeypatch.setattr("radixledger.cache.decide_requests._surrender", from_the_prefix)
+    monkeypatch.setattr("radixledger.cache.decide.requests._surrender", from_the_prefix)
     assert incident.first.law in failure_of(text)
 
 

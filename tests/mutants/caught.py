@@ -13,7 +13,7 @@ import pytest
 from radixledger.analytics.load import load
 from radixledger.analytics.queries import Answer, ask_checks
 from radixledger.analytics.store import Database
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import LawBroken
 from radixledger.cache.state import State

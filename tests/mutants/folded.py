@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.digest import digest
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.rank import RankCache

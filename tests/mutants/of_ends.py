@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from radixledger.cache import decide_requests
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide import requests as decide_requests
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.state import State
 from radixledger.journal.accounts import FREE, Kind
 from radixledger.journal.causes import Operation, cause

@@ -5,7 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from radixledger.cache import decide_eviction, decide_faces
+from radixledger.cache.decide import eviction as decide_eviction
+from radixledger.cache.decide import faces as decide_faces
 from radixledger.cache.eviction import oldest_leaf
 from radixledger.cache.state import Node, State
 from radixledger.cache.window_component import WindowComponent

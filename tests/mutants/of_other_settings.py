@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from radixledger.cache import decide_eviction, window_component
+from radixledger.cache import window_component
+from radixledger.cache.decide import eviction as decide_eviction
 from radixledger.cache.spare import spare_pages
 from radixledger.cache.standing import age
 from radixledger.cache.state import Node, State

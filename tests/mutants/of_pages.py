@@ -5,8 +5,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from radixledger.cache import decide_growth, decide_pages
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide import growth as decide_growth
+from radixledger.cache.decide import pages as decide_pages
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import State
 from radixledger.journal.accounts import FREE, PENDING, Kind, request_account

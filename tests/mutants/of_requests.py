@@ -6,9 +6,12 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from radixledger.cache import decide_growth, decide_requests, decide_unified, window
-from radixledger.cache.decide_pages import Decision
-from radixledger.cache.decide_requests import Admission
+from radixledger.cache import window
+from radixledger.cache.decide import growth as decide_growth
+from radixledger.cache.decide import requests as decide_requests
+from radixledger.cache.decide import unified as decide_unified
+from radixledger.cache.decide.pages import Decision
+from radixledger.cache.decide.requests import Admission
 from radixledger.cache.state import State
 from radixledger.journal.accounts import FREE, Kind, request_account
 from radixledger.journal.causes import Operation, Site, cause

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from radixledger.cache import decide_unified, match
+from radixledger.cache import match
+from radixledger.cache.decide import unified as decide_unified
 from radixledger.cache.state import Node, State
 from radixledger.cache.window_component import WindowComponent
 from radixledger.journal.causes import Operation, Site, cause

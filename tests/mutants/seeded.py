@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.shell import Shell
 from radixledger.cache.state import State
 from radixledger.journal.events import AnyEvent, Config

@@ -2,7 +2,7 @@
 
 from .slip import Slip
 
-_FACE, _POOL, _DECIDE = "cache/allocator.py", "cache/pool_allocator.py", "cache/decide_pages.py"
+_FACE, _POOL, _DECIDE = "cache/allocator.py", "cache/pool_allocator.py", "cache/decide/pages.py"
 
 PAGES = (
     Slip("a_node_tells_other_slots", "cache/tree_view.py", "full = slots_of_pages(node.full, page_size) if", "full = slots_of_pages(node.full, page_size) + 1 if", ("R25",)),
@@ -16,7 +16,7 @@ PAGES = (
     Slip("a_second_free_of_a_window_is_an_error", _DECIDE, "    if not lots and not illegal:\n", "    if not lots and not illegal:\n        raise Refusal('nothing to free')\n", ("R40",)),
     Slip("one_pool_is_not_asked", _DECIDE, " or (state.swa.held[_FREE] < needed and state.windowed):", ":", ("R45", "R46")),
     Slip("the_last_page_is_not_used_up", _POOL, "pages_for(start, self.page_size) * self.page_size) - start\n", "start) - start\n", ("R46",)),
-    Slip("clearing_ends_a_group", "cache/decide_faces.py", "    if was_open:\n        yield GroupOpened()", "    if not was_open:\n        yield GroupOpened()", ("R48",)),
+    Slip("clearing_ends_a_group", "cache/decide/faces.py", "    if was_open:\n        yield GroupOpened()", "    if not was_open:\n        yield GroupOpened()", ("R48",)),
     Slip("pools_are_not_looked_at", _POOL, "        if wants != (self.size_swa > 0):", "        if wants is None:", ("R14", "R53", "R58")),
 )  # fmt: skip
 """1.B and 1.C."""

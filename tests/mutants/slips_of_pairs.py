@@ -2,13 +2,13 @@
 
 from .slip import Slip
 
-_GROWTH, _WINDOW = "cache/decide_growth.py", "cache/window.py"
+_GROWTH, _WINDOW = "cache/decide/growth.py", "cache/window.py"
 
 PAIRS = (
     Slip("a_frontier_is_told_the_tokens", _GROWTH, "    yield from _reclaim(state, live, units - 1, 0)\n", "    yield from _reclaim(state, live, int(state.rows.length[live.row]) - 1, 0)\n", ("R256", "R263")),
     Slip("a_key_of_pairs_is_as_long_as_its_tokens", _WINDOW, "    return KeyLen(max(tokens - lookahead, 0))\n", "    return KeyLen(max(tokens, 0))\n", ("R257",)),
     Slip("a_frontier_is_told_the_whole_key", _GROWTH, "    yield from _reclaim(state, live, units - 1, 0)\n", "    yield from _reclaim(state, live, units, 0)\n", ("R258",)),
-    Slip("what_is_protected_is_told_as_it_was", "cache/decide_requests.py", "    return TokenCount(node.end * page_size)\n\n\ndef finish", "    return TokenCount(prev * page_size)\n\n\ndef finish", ("R260",)),
+    Slip("what_is_protected_is_told_as_it_was", "cache/decide/requests.py", "    return TokenCount(node.end * page_size)\n\n\ndef finish", "    return TokenCount(prev * page_size)\n\n\ndef finish", ("R260",)),
     Slip("the_published_formula_is_the_tight_one", _WINDOW, "        reach = pre - pages_for(max(window_tokens, page_size), page_size) * page_size\n    else", "        reach = pre - max(window_tokens, page_size)\n    else", ("R261", "R262", "R274")),
     Slip("the_published_formula_is_the_first_one", _WINDOW, "        reach = pre - window_tokens - page_size\n", "        reach = pre - max(window_tokens, page_size)\n", ("R261", "R262", "R263", "R269")),
     Slip("nobody_asks_whose_pages_are_brought", "cache/slices.py", "    if not held:\n        book", "    if held is None:\n        book", ("R263",)),

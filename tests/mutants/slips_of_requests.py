@@ -14,7 +14,7 @@ REQUESTS = (
     Slip("an_ended_request_keeps_its_receipt", _FACE, "            self.req_to_token_pool.forget(req)\n            req.cache_lock_params = req.swa_uuid_for_lock = None\n", "            self.req_to_token_pool.forget(req)\n", ("R138", "R142", "R143")),
     Slip("a_running_request_gets_no_new_receipt", _FACE, "        rank.hand_receipt(req, request)\n", "", ("R139", "R143")),
     Slip("a_pool_is_told_as_another", _FACE, "state.swa_protected * self.page_size", "state.full_protected * self.page_size", ("R145", "R146")),
-    Slip("what_is_short_tells_no_evictable", "cache/decide_pages.py", "        swa_evictable=state.swa_evictable,\n", "        swa_evictable=0,\n", ("R152",)),
-    Slip("a_request_without_a_tree_caches", "cache/decide_requests.py", "    if not state.traits.tree:\n        return TokenCount(0)\n", "    if not state.traits:\n        return TokenCount(0)\n", ("R150",)),
+    Slip("what_is_short_tells_no_evictable", "cache/decide/pages.py", "        swa_evictable=state.swa_evictable,\n", "        swa_evictable=0,\n", ("R152",)),
+    Slip("a_request_without_a_tree_caches", "cache/decide/requests.py", "    if not state.traits.tree:\n        return TokenCount(0)\n", "    if not state.traits:\n        return TokenCount(0)\n", ("R150",)),
 )  # fmt: skip
 """1.I."""

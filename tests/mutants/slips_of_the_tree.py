@@ -2,7 +2,7 @@
 
 from .slip import Slip
 
-_CORE, _WINDOW = "cache/decide_unified.py", "cache/window_component.py"
+_CORE, _WINDOW = "cache/decide/unified.py", "cache/window_component.py"
 
 TREE = (
     Slip("components_do_without_parameters", "cache/unified_setup.py", "        if components == FULL_ALONE:\n            return None\n", "        if params is None:\n            return 4\n", ("R56",)),
@@ -15,7 +15,7 @@ TREE = (
     Slip("a_window_is_as_old_as_its_node", "cache/tree.py", "heappush(state.window_order, (node.swa_tick, node.id, node))", "node.swa_tick = node.tick\n            heappush(state.window_order, (node.tick, node.id, node))", ("R67",)),
     Slip("losing_a_window_makes_a_node_young", "cache/evolve_tree.py", "    state.totals.tombstones += 1\n", "    state.totals.tombstones += 1\n    touch(state, node)\n", ("R68",)),
     Slip("an_unlocked_window_is_no_candidate", "cache/locks.py", "            offer_window(state, node)\n", "            pass\n", ("R69",)),
-    Slip("the_root_is_a_victim", "cache/decide_eviction.py", "        leaf = oldest_leaf(state)\n", "        leaf = oldest_leaf(state) or state.root\n", ("R70",)),
+    Slip("the_root_is_a_victim", "cache/decide/eviction.py", "        leaf = oldest_leaf(state)\n", "        leaf = oldest_leaf(state) or state.root\n", ("R70",)),
     Slip("every_match_asks_the_components", "cache/match.py", "    if not full_only:\n", "    if full_only is not None:\n", ("R72",)),
     Slip("a_path_from_the_root_needs_a_window_too", _WINDOW, "        return end, pages\n", "        return (end, pages) if run >= need else (each, 0)\n", ("R75",)),
     Slip("a_window_is_rounded_down", "cache/window.py", "    return pages_for(window_tokens, page_size)\n", "    return PageCount(window_tokens // page_size)\n", ("R77", "R78")),

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from radixledger.analytics.queries import of_kind
-from radixledger.cache.invariants import LAWS
-from radixledger.cache.laws_of_events import NAMES
+from radixledger.cache.laws.invariants import LAWS
+from radixledger.cache.laws.of_events import NAMES
 
 from ..analytics.host_faults import FAULTS as FAULTS_OF_THE_HOST
 from .caught import Caught

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from radixledger.cache.digest import digest
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.rank import RankCache
 from radixledger.journal.accounts import request_account, tree_account
 from radixledger.journal.events import (

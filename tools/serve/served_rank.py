@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.decide_eviction import Gain
-from radixledger.cache.decide_requests import Admission
+from radixledger.cache.decide.eviction import Gain
+from radixledger.cache.decide.requests import Admission
 from radixledger.cache.match import Hit
 from radixledger.cache.rank import RankCache
 from radixledger.cache.state import Node

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from radixledger.cache.config import key_stride
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.traits import TRAITS
 from radixledger.journal.accounts import FREE, Kind
 from radixledger.journal.events import AnyEvent, Config, Opened

@@ -1,15 +1,16 @@
 """The tree's rules where FULL pages have copies on the host: what a match finds there, what is adopted, evicted, flushed.
 
 Matching goes on over FULL tombstones whose copies can be read; inserting is the unified route's, which adopts pages over
-them. See `routes` for who asks; copies are made and ended in `decide_host`. A decider is a generator, see
-`decide_pages`.
+them. See `routes` for who asks; copies are made and ended in `decide.host`. A decider is a generator, see
+`decide.pages`.
 """
 
-from radixledger.cache import decide_eviction, decide_unified
 from radixledger.cache.components import Segment, leaf_removal
-from radixledger.cache.decide_eviction import Gain
-from radixledger.cache.decide_host_room import lose
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide import eviction as decide_eviction
+from radixledger.cache.decide import unified as decide_unified
+from radixledger.cache.decide.eviction import Gain
+from radixledger.cache.decide.host_room import lose
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.eviction import oldest_leaf
 from radixledger.cache.match import Beyond, Hit, Walk, hit_of, walk
 from radixledger.cache.refusals import Busy

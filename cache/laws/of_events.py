@@ -10,13 +10,13 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from radixledger.cache import laws_of_host_events as host
-from radixledger.cache import laws_of_page_events as pages
-from radixledger.cache import laws_of_request_events as requests
-from radixledger.cache import laws_of_state_events as states
-from radixledger.cache import laws_of_tree_events as tree
-from radixledger.cache.event_law import UNASKABLE, Check, EventLaw, check_of, event_law
-from radixledger.cache.law import Breach
+from radixledger.cache.laws import of_host_events as host
+from radixledger.cache.laws import of_page_events as pages
+from radixledger.cache.laws import of_request_events as requests
+from radixledger.cache.laws import of_state_events as states
+from radixledger.cache.laws import of_tree_events as tree
+from radixledger.cache.laws.event_law import UNASKABLE, Check, EventLaw, check_of, event_law
+from radixledger.cache.laws.law import Breach
 from radixledger.cache.state import Finding, Receipt, State
 from radixledger.cache.taken_ledger import take_ledger
 from radixledger.journal import events as e

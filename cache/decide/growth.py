@@ -1,6 +1,6 @@
 """Decisions about requests that run: they grow, give back what left their window, and are read by device steps.
 
-A decider is a generator, see `decide_pages`. Nothing here asks the tree, so it is the same on every route. Rule: a
+A decider is a generator, see `decide.pages`. Nothing here asks the tree, so it is the same on every route. Rule: a
 request owns the pages of [protected, held) of its row, its SWA from the cursor on.
 """
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from radixledger.cache import window
-from radixledger.cache.decide_pages import Decision, check_free_pages, destination
+from radixledger.cache.decide.pages import Decision, check_free_pages, destination
 from radixledger.cache.refusals import Busy, Refusal, UnknownRequest
 from radixledger.cache.state import Request, State
 from radixledger.journal.causes import Operation, Site, cause

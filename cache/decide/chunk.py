@@ -1,12 +1,12 @@
 """Decisions of the chunk routes: there is no tree, so nothing is found, kept or given to anybody.
 
 A request owns every page of its row from its first chunk to its end; with SWA it gives back what lies below its window.
-What its life is stands in `decide_requests`, as on every route; here is what a tree that never grows answers. Rule: the
+What its life is stands in `decide.requests`, as on every route; here is what a tree that never grows answers. Rule: the
 root is the only node, and no decision here moves a page.
 """
 
 from radixledger.cache.components import Segment
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.match import Hit, Walk, hit_of
 from radixledger.cache.refusals import Refusal
 from radixledger.cache.slices import Inserted, Slice

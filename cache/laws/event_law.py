@@ -13,7 +13,7 @@ from functools import wraps
 from inspect import isgeneratorfunction
 from typing import Any
 
-from radixledger.cache.law import FINDINGS_PER_LAW, Breach
+from radixledger.cache.laws.law import FINDINGS_PER_LAW, Breach
 from radixledger.cache.state import Finding, State
 from radixledger.journal.units import Seq
 

@@ -5,8 +5,8 @@ Rule: a law asks the traits of the state's route first, and says nothing where i
 
 from collections.abc import Iterator
 
-from radixledger.cache.law import Breach, law
-from radixledger.cache.laws_of_the_tree import below_the_root
+from radixledger.cache.laws.law import Breach, law
+from radixledger.cache.laws.of_the_tree import below_the_root
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
 

@@ -1,14 +1,14 @@
 """The laws of events of the host tier: what is copied, demoted, dropped and loaded is what the rules choose.
 
-Part of `laws_of_events`. What the books alone can tell (who had a page, what has landed) is noticed by `evolve`.
+Part of `laws.of_events`. What the books alone can tell (who had a page, what has landed) is noticed by `evolve`.
 """
 
 from collections.abc import Iterator, Sequence
 
-from radixledger.cache.event_law import LAWFUL, event_law
 from radixledger.cache.eviction import oldest_copy, oldest_leaf
-from radixledger.cache.law import Breach
-from radixledger.cache.laws_of_the_tree import path_up
+from radixledger.cache.laws.event_law import LAWFUL, event_law
+from radixledger.cache.laws.law import Breach
+from radixledger.cache.laws.of_the_tree import path_up
 from radixledger.cache.state import State
 from radixledger.journal.accounts import FREE, PENDING, Kind, Pool, describe
 from radixledger.journal.causes import Operation, Site, cause

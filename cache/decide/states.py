@@ -1,11 +1,11 @@
 """Decisions about state slots that need no request: take them for nobody in particular, give them back.
 
-A decider is a generator, see `decide_pages`. Rule: every refusal is raised before the first yield.
+A decider is a generator, see `decide.pages`. Rule: every refusal is raised before the first yield.
 """
 
 import numpy as np
 
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.refusals import DoubleFree, ForeignFree, Refusal, StateShort
 from radixledger.cache.state import State
 from radixledger.journal.accounts import FREE, Pool, request_account

@@ -7,16 +7,16 @@ tombstones above it, too. A lock passes no tombstone. A request looks its own pa
 has. Only where its rules would free FULL pages that another live request reads does it do as we decided (A13): the
 mapping moves, and the fresh pages are freed.
 
-A decider is a generator, see `decide_pages`. Rule: every refusal is raised before the first yield; intervals are pages
+A decider is a generator, see `decide.pages`. Rule: every refusal is raised before the first yield; intervals are pages
 of the path, [a, b).
 """
 
 from typing import NamedTuple
 
-from radixledger.cache import decide_eviction
 from radixledger.cache.components import Segment
-from radixledger.cache.decide_eviction import Gain
-from radixledger.cache.decide_pages import Decision, destination
+from radixledger.cache.decide import eviction as decide_eviction
+from radixledger.cache.decide.eviction import Gain
+from radixledger.cache.decide.pages import Decision, destination
 from radixledger.cache.eviction import oldest_leaf, oldest_window
 from radixledger.cache.match import Hit, Walk, descend, hit_of
 from radixledger.cache.refusals import Busy, Refusal

@@ -1,15 +1,15 @@
 """The laws of events of the tree: matches end in a window, leaves have their shape, locks cover what they must.
 
-Part of `laws_of_events`. Those that only the unified route follows ask for it by themselves (`unified`).
+Part of `laws.of_events`. Those that only the unified route follows ask for it by themselves (`unified`).
 """
 
 from collections.abc import Iterator, Sequence
 
-from radixledger.cache.event_law import LAWFUL, event_law
 from radixledger.cache.eviction import oldest_leaf, oldest_spare, oldest_window
-from radixledger.cache.law import Breach
-from radixledger.cache.laws_of_page_events import lent
-from radixledger.cache.laws_of_requests import live_run
+from radixledger.cache.laws.event_law import LAWFUL, event_law
+from radixledger.cache.laws.law import Breach
+from radixledger.cache.laws.of_page_events import lent
+from radixledger.cache.laws.of_requests import live_run
 from radixledger.cache.spare import spare_pages
 from radixledger.cache.state import Node, State
 from radixledger.journal.accounts import Pool

@@ -1,14 +1,14 @@
 """The laws of events that move pages: pairs stay pairs, a free group keeps what it took in, a cleared mapping was there.
 
-Part of `laws_of_events`. What the books alone can tell (who had a page) is noticed by `evolve`.
+Part of `laws.of_events`. What the books alone can tell (who had a page) is noticed by `evolve`.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from radixledger.cache.event_law import LAWFUL, event_law
-from radixledger.cache.law import Breach
+from radixledger.cache.laws.event_law import LAWFUL, event_law
+from radixledger.cache.laws.law import Breach
 from radixledger.cache.state import State
 from radixledger.journal.accounts import FREE, PENDING, Kind, Pool, describe
 from radixledger.journal.events import (

@@ -6,16 +6,14 @@ size, so tests, `verify` and nobody on a serving path ask.
 
 from collections.abc import Iterator
 
-from radixledger.cache import (
-    laws_of_pages,
-    laws_of_requests,
-    laws_of_routes,
-    laws_of_states,
-    laws_of_the_host,
-    laws_of_the_tree,
-    laws_of_use,
-)
-from radixledger.cache.law import Law
+from radixledger.cache.laws import of_pages as laws_of_pages
+from radixledger.cache.laws import of_requests as laws_of_requests
+from radixledger.cache.laws import of_routes as laws_of_routes
+from radixledger.cache.laws import of_states as laws_of_states
+from radixledger.cache.laws import of_the_host as laws_of_the_host
+from radixledger.cache.laws import of_the_tree as laws_of_the_tree
+from radixledger.cache.laws import of_use as laws_of_use
+from radixledger.cache.laws.law import Law
 from radixledger.cache.state import Finding, State
 
 LAWS: tuple[Law, ...] = (

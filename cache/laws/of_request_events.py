@@ -1,6 +1,6 @@
 """The laws of events of requests: who may begin where, what a row takes and gives, what an end leaves behind.
 
-Part of `laws_of_events`.
+Part of `laws.of_events`.
 """
 
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.event_law import LAWFUL, event_law
 from radixledger.cache.evolve_requests import path_pages
-from radixledger.cache.law import Breach, packed, shown
-from radixledger.cache.laws_of_requests import live_run
-from radixledger.cache.laws_of_tree_events import has_a_tree
+from radixledger.cache.laws.event_law import LAWFUL, event_law
+from radixledger.cache.laws.law import Breach, packed, shown
+from radixledger.cache.laws.of_requests import live_run
+from radixledger.cache.laws.of_tree_events import has_a_tree
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool, request_account

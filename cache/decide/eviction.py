@@ -1,13 +1,13 @@
 """Decisions that give the tree's pages back: eviction under pressure, and the flush of an idle rank.
 
-A decider is a generator, see `decide_pages`. Rule: victims come from the orders that `evolve` keeps, the credit is
+A decider is a generator, see `decide.pages`. Rule: victims come from the orders that `evolve` keeps, the credit is
 what the pools gained, and whatever holds pages is named before anything is cleared.
 """
 
 from typing import NamedTuple
 
 from radixledger.cache.components import leaf_removal
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.eviction import oldest_leaf
 from radixledger.cache.refusals import Busy
 from radixledger.cache.slices import split_at

@@ -1,12 +1,12 @@
 """The laws of events of recurrent states: who goes on from what, what is tracked where, what a node is given.
 
-Part of `laws_of_events`. That a slot is given by whoever has it is noticed by `evolve`.
+Part of `laws.of_events`. That a slot is given by whoever has it is noticed by `evolve`.
 """
 
 from collections.abc import Iterator, Sequence
 
-from radixledger.cache.event_law import LAWFUL, event_law
-from radixledger.cache.law import Breach
+from radixledger.cache.laws.event_law import LAWFUL, event_law
+from radixledger.cache.laws.law import Breach
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Kind, Pool, tree_account
 from radixledger.journal.causes import Site

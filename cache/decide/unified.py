@@ -1,14 +1,14 @@
 """The tree's rules on the unified route: one FULL-backed tree whose nodes carry other components beside.
 
 Match, insert, what a request goes on from, what a lock holds; see `routes` for who asks. A decider is a generator, see
-`decide_pages`. Rules: every refusal is raised before the first yield; intervals are pages of the path, [a, b); what a
+`decide.pages`. Rules: every refusal is raised before the first yield; intervals are pages of the path, [a, b); what a
 component keeps, and why, is its own business: it is asked through `components` (R15).
 """
 
 from itertools import pairwise
 
 from radixledger.cache.components import Component, Segment, cut_points
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.match import Hit, Walk, descend, hit_of, walk
 from radixledger.cache.slices import Inserted, Slice, check_slice, free_duplicate, split_at
 from radixledger.cache.state import Node, Request, State

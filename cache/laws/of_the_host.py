@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from radixledger.cache.evolve_host import parts_of
-from radixledger.cache.law import Breach, law, packed, shown
-from radixledger.cache.laws_of_pages import books
-from radixledger.cache.laws_of_the_tree import below_the_root
+from radixledger.cache.laws.law import Breach, law, packed, shown
+from radixledger.cache.laws.of_pages import books
+from radixledger.cache.laws.of_the_tree import below_the_root
 from radixledger.cache.state import State
 from radixledger.cache.tree import bare_pages
 from radixledger.journal.accounts import Kind, Pool, transfer_account

@@ -6,8 +6,8 @@ That each slot has one owner is a law of pages, as for every pool.
 from collections import Counter
 from collections.abc import Iterator
 
-from radixledger.cache.law import Breach, law
-from radixledger.cache.laws_of_the_tree import below_the_root
+from radixledger.cache.laws.law import Breach, law
+from radixledger.cache.laws.of_the_tree import below_the_root
 from radixledger.cache.state import IN_STATE_ORDER, State
 from radixledger.journal.accounts import Pool, tree_account
 from radixledger.journal.moves import pages_of

@@ -1,15 +1,15 @@
 """Decisions about copies on the host: which are made, how they end, what is loaded back, what is dropped.
 
-A decider is a generator, see `decide_pages`; nothing is copied here, see `host_tier`. Rule: every refusal is raised
+A decider is a generator, see `decide.pages`; nothing is copied here, see `host_tier`. Rule: every refusal is raised
 before the first yield, and a copy under way is known by its number until its end is told.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from radixledger.cache.decide_host_room import check_tier, lose, make_room
-from radixledger.cache.decide_locks import locked_by
-from radixledger.cache.decide_pages import Decision, destination, short
+from radixledger.cache.decide.host_room import check_tier, lose, make_room
+from radixledger.cache.decide.locks import locked_by
+from radixledger.cache.decide.pages import Decision, destination, short
 from radixledger.cache.eviction import oldest_leaf
 from radixledger.cache.evolve_host import parts_of
 from radixledger.cache.refusals import Busy, Refusal

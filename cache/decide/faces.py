@@ -3,7 +3,7 @@
 A request of such a server is a request like every other (`Admitted`, `Finished`, ...): its pages stand in a row of
 the state, so that ledger, laws, blame and replay serve it too. Only the order differs: pages are handed out to
 nobody, and become the request's when the server writes them into its row. A decider is a generator, see
-`decide_pages`. Rule: every refusal is raised before the first yield.
+`decide.pages`. Rule: every refusal is raised before the first yield.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from radixledger.cache import decide_pages, window
-from radixledger.cache.decide_eviction import check_quiet, evict_states
-from radixledger.cache.decide_growth import live_request, refuse_in_flight
-from radixledger.cache.decide_locks import check_receipt, lock_path, released
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache import window
+from radixledger.cache.decide import pages as decide_pages
+from radixledger.cache.decide.eviction import check_quiet, evict_states
+from radixledger.cache.decide.growth import live_request, refuse_in_flight
+from radixledger.cache.decide.locks import check_receipt, lock_path, released
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.locks import receipt_of
 from radixledger.cache.match import is_boundary
 from radixledger.cache.refusals import Busy, ForeignFree, Refusal

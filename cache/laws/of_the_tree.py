@@ -7,7 +7,7 @@ live requests where nobody else has any, protected pages from the nodes.
 from collections import Counter
 from collections.abc import Iterator
 
-from radixledger.cache.law import Breach, law
+from radixledger.cache.laws.law import Breach, law
 from radixledger.cache.standing import age
 from radixledger.cache.state import IN_HOST_ORDER, IN_LEAF_ORDER, IN_WINDOW_ORDER, Node, Order, Receipt, State
 from radixledger.cache.tree import child_key, is_unread

@@ -1,10 +1,10 @@
 """Decisions that give HOST pages back: copies that are dropped for room, and what is lost with a node.
 
-A decider is a generator, see `decide_pages`. Rule: a copy is dropped when it has landed and nothing holds it; one that
+A decider is a generator, see `decide.pages`. Rule: a copy is dropped when it has landed and nothing holds it; one that
 is still being written stays with its transfer, whatever becomes of its node (B19).
 """
 
-from radixledger.cache.decide_pages import Decision, destination
+from radixledger.cache.decide.pages import Decision, destination
 from radixledger.cache.eviction import oldest_copy
 from radixledger.cache.refusals import Refusal
 from radixledger.cache.state import Node, State

@@ -1,11 +1,11 @@
 """Decisions about locks: shield a path, release it with its receipt.
 
-Which segment a lock holds is the route's rule. A decider is a generator, see `decide_pages`. Rule: a receipt that is
+Which segment a lock holds is the route's rule. A decider is a generator, see `decide.pages`. Rule: a receipt that is
 not held, or that a live request holds, is refused before the first yield.
 """
 
 from radixledger.cache import locks
-from radixledger.cache.decide_pages import Decision
+from radixledger.cache.decide.pages import Decision
 from radixledger.cache.refusals import Refusal
 from radixledger.cache.routes import rules_of
 from radixledger.cache.state import Node, Receipt, State

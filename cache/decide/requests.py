@@ -1,15 +1,15 @@
 """Decisions about a request's life: admission, caching, its end. The same on every route; the tree's part is asked for.
 
-A decider is a generator, see `decide_pages`. Rule: who surrenders what stands here once: a request owns
+A decider is a generator, see `decide.pages`. Rule: who surrenders what stands here once: a request owns
 the pages of [protected, held) of its row, the tree those of [0, protected).
 """
 
 from typing import NamedTuple
 
 from radixledger.cache import window
-from radixledger.cache.decide_growth import live_request, refuse_in_flight, row_pages
-from radixledger.cache.decide_locks import lock_path, released
-from radixledger.cache.decide_pages import Decision, destination
+from radixledger.cache.decide.growth import live_request, refuse_in_flight, row_pages
+from radixledger.cache.decide.locks import lock_path, released
+from radixledger.cache.decide.pages import Decision, destination
 from radixledger.cache.evolve_requests import path_pages
 from radixledger.cache.match import Hit
 from radixledger.cache.refusals import NeverFits, Refusal

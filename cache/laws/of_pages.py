@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.law import Breach, law, packed, shown
+from radixledger.cache.laws.law import Breach, law, packed, shown
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import Node, State
 from radixledger.cache.window import pages_for

@@ -7,8 +7,8 @@ they count.
 from collections import Counter
 from collections.abc import Iterator
 
-from radixledger.cache.law import Breach, law
-from radixledger.cache.laws_of_the_tree import below_the_root
+from radixledger.cache.laws.law import Breach, law
+from radixledger.cache.laws.of_the_tree import below_the_root
 from radixledger.cache.spare import asks, spare_pages
 from radixledger.cache.state import IN_SPARE_ORDER, State
 from radixledger.journal.units import ROOT
