@@ -54,7 +54,8 @@ class ManifestError(Exception):
 class Manifest:
     """What the gate runs: files by section, with the rows that a section is for, and the skips that are allowed.
 
-    left: tests by their ids that are left to others, as too long for a gate; each with its reason.
+    left: tests by their ids, or files, that are left to others, as too long for a gate or of another machine; each with its
+    reason.
     """
 
     sections: dict[str, tuple[str, ...]]
@@ -195,7 +196,9 @@ def judged(manifest: Manifest, report: str, root: Path | None = None) -> Verdict
             verdict.findings.append(
                 f"{test} did not count: {skipped.get('type', 'skip')}, {skipped.get('message', '')}"
             )
-    verdict.findings += [f"{file} ran no test" for file in manifest.files if file not in seen]
+    verdict.findings += [
+        f"{file} ran no test" for file in manifest.files if file not in seen and file not in manifest.left
+    ]
     verdict.findings += _never_ran(root, manifest, names) if root else []
     return verdict
 
@@ -203,6 +206,8 @@ def judged(manifest: Manifest, report: str, root: Path | None = None) -> Verdict
 def _never_ran(root: Path, manifest: Manifest, names: set[str]) -> Iterator[str]:
     """Test functions that the files have and the report does not know."""
     for file in manifest.files:
+        if file in manifest.left:
+            continue
         tests = written_in(root / file) if (root / file).exists() else []
         for test in dict.fromkeys(tests):
             if tests.count(test) > 1:

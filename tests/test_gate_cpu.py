@@ -147,6 +147,18 @@ def test_no_mark_and_no_second_configuration_chooses_what_the_gate_runs(tmp_path
     assert "tests/test_one.py::test_that: failure" in str(found["findings"])
 
 
+def test_a_whole_file_can_be_left_to_others(tmp_path: Path) -> None:
+    """R214: as one that needs what this machine may lack; it stays in its section, and its reason in the evidence."""
+    more = '[section.more]\nrows = ["R206"]\nfiles = ["tests/test_two.py"]\n'
+    house(tmp_path, MARKED, f'{LISTED}{more}[left]\n"tests/test_one.py" = "needs a browser"\n')
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    (tmp_path / "tests" / "test_two.py").write_text(GOOD)
+    passed, told = gated(tmp_path)
+    assert told["findings"] == []
+    assert passed
+    assert told["left"] == {"tests/test_one.py": "needs a browser"}
+
+
 def test_what_is_left_to_others_is_told_in_the_evidence(tmp_path: Path) -> None:
     """R215."""
     left = LISTED + '[left]\n"tests/test_one.py::test_that" = "hours"\n'
