@@ -45,6 +45,8 @@ class RankReport(Struct):
 
     run: str
     rank: int
+    route: str = ""
+    """Whose rules decided; empty where that cannot be read."""
     from_snapshot: int | None = None
     """The event that the folding began behind; None for the first."""
     seq_first: int = 0

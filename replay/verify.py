@@ -62,7 +62,8 @@ def judge(reader: JournalReader, begin: Beginning, report: RankReport, watch: Wa
             return None
 
     opened = _opened(reader)
-    report.run = opened.run if opened else report.run
+    if opened:
+        report.run, report.route = opened.run, opened.route
     report.from_snapshot = begin.state.seq if begin.state is not None else None
     audit, breaks = Audit(report, begin.state, snapshot_at, opened), len(reader.breaks)
     try:

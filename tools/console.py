@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from textwrap import wrap
 from typing import NoReturn
 
@@ -154,6 +155,18 @@ def print_facts(facts: Mapping[str, object], *, title: str = "") -> None:
     if title:
         console.print(title, style="bold")
     _print_record(console, list(facts), list(facts.values()))
+
+
+def check_place(output: Path, *, force: bool) -> None:
+    """Refuse a place where no file can go, before anything is read; raises CommandFailure."""
+    if output.exists() and not force:
+        raise CommandFailure(
+            f"{output} is there already: name another file, or replace it with --force", USAGE
+        )
+    if not output.absolute().parent.is_dir():
+        raise CommandFailure(
+            f"{output.absolute().parent} is no folder: make it first, or name another file", USAGE
+        )
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """What to run next, once triage has a verdict: commands that can be pasted, each with what it answers.
 
 Rule: every command is one of ours, with the run, the rank and the numbers filled in; a damaged journal is read with
-`--salvage`, and only by commands that have it.
+`--salvage`, and only by commands that have it; what another server decided is not sent to `reduce`.
 """
 
 import shlex
 from pathlib import Path
 
+from radixledger.cache.traits import RECORDED
 from radixledger.replay.triage.explained import Explained
 from radixledger.replay.triage.triage import RankTriage
 from radixledger.tools.run_argument import as_given
@@ -22,6 +23,9 @@ def next_commands(told: RankTriage) -> list[tuple[str, str]]:
     out: list[tuple[str, str]] = []
     if told.explained is not None:
         out += _of_the_event(told.explained, f"{run} --rank {told.rank}", salvage)
+        if told.explained.located and not salvage and told.report.route not in RECORDED:
+            again = f"radixledger reduce {run} --rank {told.rank} -o test_incident.py"
+            out.append((again, "a small test that fails the same way"))
     elif told.kind == "leak":
         out += _of_a_leak(told, f"{run} --rank {told.rank}", salvage)
     elif told.kind == "turned down":
@@ -50,10 +54,6 @@ def _of_the_event(explained: Explained, place: str, salvage: str) -> list[tuple[
     begin = max(1, first.seq - BEHIND)
     cat = f"radixledger journal cat {place} --from {begin} --to {first.seq}{salvage}"
     out.append((cat, "the events around it, as they were written"))
-    if explained.located and not salvage:
-        out.append(
-            (f"radixledger reduce {place} -o test_incident.py", "a small test that fails the same way")
-        )
     return out
 
 

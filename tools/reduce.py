@@ -18,6 +18,7 @@ from radixledger.tools.console import (
     FINDINGS,
     USAGE,
     CommandFailure,
+    check_place,
     count_of,
     examples,
     exit_with,
@@ -50,15 +51,18 @@ from radixledger.tools.run_argument import as_given, run_of_one_rank_argument
     show_default=True,
     help="Look for less no longer than this.",
 )
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_flag
 def command(
-    run: Path, rank: int | None, law: str | None, output: Path | None, seconds: float, as_json: bool
-) -> None:
+    run: Path, rank: int | None, law: str | None, output: Path | None, seconds: float, force: bool, as_json: bool
+) -> None:  # fmt: skip
     """Reduce an incident to the few commands that show it, and write a pytest file that fails the same way.
 
     The commands are read off the journal and performed again by the installed cache, fewer and fewer of them, as long as
     the wrong one meets the same situation and breaks the same law. Exit code 0: no law is broken. 1: one is.
     """
+    if output is not None:
+        check_place(output, force=force)
     found = _incident(run, rank, law)
     if found is None:
         if as_json:

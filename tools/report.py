@@ -14,9 +14,8 @@ from radixledger.replay.triage.triage import RankTriage
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
-    USAGE,
-    CommandFailure,
     bytes_text,
+    check_place,
     count_of,
     examples,
     exit_with,
@@ -63,18 +62,6 @@ def command(runs: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
         exit_with(FINDINGS)
     if "unreadable" in kinds:
         exit_with(UNREADABLE)
-
-
-def check_place(output: Path, *, force: bool) -> None:
-    """Refuse a place where no page can go, before anything is read; raises CommandFailure."""
-    if output.exists() and not force:
-        raise CommandFailure(
-            f"{output} is there already: name another file, or replace it with --force", USAGE
-        )
-    if not output.absolute().parent.is_dir():
-        raise CommandFailure(
-            f"{output.absolute().parent} is no folder: make it first, or name another file", USAGE
-        )
 
 
 def write_page(runs: tuple[Path, ...], output: Path, told: list[RankTriage] | None = None) -> ReportSummary:

@@ -22,6 +22,7 @@ from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
     CommandFailure,
+    check_place,
     examples,
     exit_with,
     json_flag,
@@ -30,7 +31,7 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.next_commands import next_commands
-from radixledger.tools.report import check_place, write_page
+from radixledger.tools.report import write_page
 from radixledger.tools.run_argument import in_given_words, runs_argument
 from radixledger.tools.triage_text import print_triage
 from radixledger.tools.watching import watched

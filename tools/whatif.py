@@ -23,6 +23,7 @@ from radixledger.tools.console import (
     USAGE,
     CommandFailure,
     GivenPath,
+    check_place,
     examples,
     exit_with,
     json_flag,
@@ -77,10 +78,11 @@ PLOTS = (".svg", ".html")
     type=GivenPath(dir_okay=False, path_type=Path),
     help="Draw it: a file that ends in .svg or .html.",
 )
+@click.option("--force", is_flag=True, help="Replace a drawing that is there.")
 @json_flag
 def command(
     run: Path, sets: tuple[str, ...], grids: tuple[str, ...], rank: int | None, processes: int | None, salvage: bool,
-    plot: Path | None, as_json: bool,
+    plot: Path | None, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Send the recorded requests of RUN through other configurations, beside what happened.
 
@@ -89,7 +91,7 @@ def command(
     Without settings the run is sent again as it was. Exit code 1: a law was broken.
     """
     if plot is not None:
-        _check_plot(plot)
+        _check_plot(plot, force=force)
     configurations = dict(_configurations(sets, grids))
     if len(configurations) > MOST_CONFIGURATIONS:
         raise CommandFailure(
@@ -127,11 +129,12 @@ def _tell(run: Path, found: Comparison, plot: Path | None, as_json: bool) -> Non
         exit_with(FINDINGS)
 
 
-def _check_plot(plot: Path) -> None:
+def _check_plot(plot: Path, *, force: bool) -> None:
     if plot.suffix not in PLOTS:
         raise CommandFailure(f"--plot: {plot} ends in neither of {', '.join(PLOTS)}", USAGE)
     if not plot.parent.is_dir():
         raise CommandFailure(f"--plot: there is no folder {plot.parent}", USAGE)
+    check_place(plot, force=force)
 
 
 def _configurations(sets: tuple[str, ...], grids: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:

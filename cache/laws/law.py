@@ -51,6 +51,11 @@ def packed(pages: NDArray[np.integer]) -> Pages:
     return Pages(pages.astype("<i4").tobytes())
 
 
+def pages_are(pages: NDArray[np.integer], one: str, several: str) -> str:
+    """`page 5 is`, `pages 5, 6 are`: the subject of a sentence, with the verb that its number wants."""
+    return f"page {shown(pages)} {one}" if pages.size == 1 else f"pages {shown(pages)} {several}"
+
+
 def shown(pages: NDArray[np.integer]) -> str:
     """The first pages of a list, and how many more there are."""
     more = f" and {pages.size - PAGES_SHOWN} more" if pages.size > PAGES_SHOWN else ""

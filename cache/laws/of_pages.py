@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.laws.law import Breach, law, packed, shown
+from radixledger.cache.laws.law import Breach, law, packed, pages_are, shown
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import Node, State
 from radixledger.cache.window import pages_for
@@ -99,7 +99,9 @@ def page_0_alone_is_reserved(state: State) -> Iterator[Breach]:
     for book in books(state):
         reserved = np.flatnonzero(book.account == RESERVED)
         if reserved.tolist() != [0]:
-            yield Breach(f"{book.pool.name} page {shown(reserved)} is reserved", book.pool, packed(reserved))
+            yield Breach(
+                f"{book.pool.name} {pages_are(reserved, 'is', 'are')} reserved", book.pool, packed(reserved)
+            )
 
 
 @law
@@ -110,7 +112,9 @@ def every_page_has_one_owner(state: State) -> Iterator[Breach]:
         ids, counts = np.unique(np.concatenate([tree, rows]), return_counts=True)
         if (counts > 1).any():
             twice = ids[counts > 1]
-            yield Breach(f"{book.pool.name} page {shown(twice)} has two owners", book.pool, packed(twice))
+            yield Breach(
+                f"{book.pool.name} {pages_are(twice, 'has', 'have')} two owners", book.pool, packed(twice)
+            )
 
 
 @law
@@ -179,7 +183,7 @@ def nothing_is_pending_outside_a_group(state: State) -> Iterator[Breach]:
         for book in books(state):
             pages = np.flatnonzero(book.account == PENDING)
             if pages.size:
-                text = f"{book.pool.name} page {shown(pages)} is pending, no group is open"
+                text = f"{book.pool.name} {pages_are(pages, 'is', 'are')} pending, no group is open"
                 yield Breach(text, book.pool, packed(pages))
 
 
@@ -202,7 +206,9 @@ def no_two_full_pages_share_an_swa_page(state: State) -> Iterator[Breach]:
         shared = targets[counts > 1]
         full = np.flatnonzero(np.isin(state.mapping.swa_of, shared))
         yield Breach(
-            f"SWA page {shown(shared)} is mapped from FULL page {shown(full)}", Pool.SWA, packed(shared)
+            f"SWA {pages_are(shared, 'is', 'are')} mapped from FULL page {shown(full)}",
+            Pool.SWA,
+            packed(shared),
         )
 
 
@@ -228,7 +234,9 @@ def every_held_swa_page_is_mapped(state: State) -> Iterator[Breach]:
     reached[state.mapping.swa_of] = True
     lost = np.flatnonzero((state.swa.account & 7 > Kind.RESERVED) & ~reached)
     if lost.size:
-        yield Breach(f"SWA page {shown(lost)} is held and mapped from nowhere", Pool.SWA, packed(lost))
+        yield Breach(
+            f"SWA {pages_are(lost, 'is', 'are')} held and mapped from nowhere", Pool.SWA, packed(lost)
+        )
 
 
 @law

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from radixledger.cache.evolve_host import parts_of
-from radixledger.cache.laws.law import Breach, law, packed, shown
+from radixledger.cache.laws.law import Breach, law, packed, pages_are, shown
 from radixledger.cache.laws.of_pages import books
 from radixledger.cache.laws.of_the_tree import below_the_root
 from radixledger.cache.state import State
@@ -65,7 +65,7 @@ def every_page_in_flight_is_written_by_its_transfer(state: State) -> Iterator[Br
             pool = Pool.FULL if transfer is not None and transfer.loads else Pool.HOST
             named = pages_of(transfer.pages) if transfer is not None else np.zeros(0, np.int32)
             if pool is not book.pool or not np.isin(pages, named).all():
-                text = f"{book.pool.name} page {shown(pages)} is in flight, transfer {account >> 3} does not write it"
+                text = f"{book.pool.name} {pages_are(pages, 'is', 'are')} in flight, transfer {account >> 3} does not write it"
                 yield Breach(text, book.pool, packed(pages), found=account)
 
 

@@ -8,6 +8,8 @@ was asked and what was wrong; nothing of it depends on the numbers of the run.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from radixledger.cache.laws.invariants import LAWS
+from radixledger.cache.traits import RECORDED
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.events import Gap, Opened, Violated
 from radixledger.journal.frame import Frame
@@ -86,11 +88,13 @@ def laws() -> list[str]:
 def incident_of(reader: JournalReader, law: str | None = None, watch: Watch = iter) -> Incident | None:
     """The first incident of a journal, or the first in which `law` is broken; None if there is none.
 
-    Raises NoSuchLaw, NoIncident where the beginning of the epoch is not there, and whatever reading raises.
+    Raises NoSuchLaw, NoIncident where another server decided, or the beginning of the epoch is not there, and whatever
+    reading raises.
     """
     first = first_broken(reader, law, watch)
     if first is None:
         return None
+    _demand_a_decider(reader, reader.opened, first)
     commands: list[Recorded] = []
     told: Reader | None = None
     opened, begun = reader.opened, 1
@@ -99,6 +103,7 @@ def incident_of(reader: JournalReader, law: str | None = None, watch: Watch = it
     for frame in _until(reader.frames(beginning_of(reader).next_seq), first.seq):
         lead = frame.events[0]
         if isinstance(lead, Opened):
+            _demand_a_decider(reader, lead, first)
             opened, begun, commands = lead, frame.seq_first, []
             told = Reader(opened_state(lead, frame.seq_first))
             frame = frame._replace(seq_first=type(frame.seq_first)(begun + 1), events=frame.events[1:])
@@ -124,6 +129,16 @@ def incident_of(reader: JournalReader, law: str | None = None, watch: Watch = it
     return Incident(opened, first, upto, strict, events, keep <= begun, law is None)
 
 
+def _demand_a_decider(reader: JournalReader, opened: Opened, first: Told) -> None:
+    """Raise NoIncident for what another server decided: nothing here could decide it again."""
+    if opened.route in RECORDED:
+        raise NoIncident(
+            f"{reader.folder}: event {first.seq} broke {first.law}, but this is a recording of another server (route "
+            f"{opened.route!r}), and what that decided can be decided again by no cache of ours; "
+            "`radixledger triage` shows what led to it"
+        )
+
+
 def first_broken(reader: JournalReader, law: str | None, watch: Watch) -> Told | None:
     """The first finding, or the first of one law; of the whole state, where it began."""
     if law is not None and law not in laws():
@@ -142,7 +157,8 @@ def first_broken(reader: JournalReader, law: str | None, watch: Watch) -> Told |
         found = _of(report, law)
     if found is None or (law is not None and found.lawful_at is None):
         return found
-    return traced_back(reader, found).told or found
+    asked = LAWS if law is None else [each for each in LAWS if each.__name__ == law]
+    return traced_back(reader, found, asked).told or found
 
 
 def _of(report: RankReport, law: str | None) -> Told | None:

@@ -108,7 +108,9 @@ def _table(head: str, rows: str) -> str:
 
 
 def _finding(place: int, told: Told) -> str:
-    held = "" if told.lawful_at is None else f" (it held after event {told.lawful_at:,})"
+    held = (
+        "" if told.lawful_at is None else f" (one of events {told.lawful_at + 1:,} to {told.seq:,} broke it)"
+    )
     pages = f"{told.pool} {', '.join(map(str, told.pages[:12]))}" if told.pages and told.pool else ""
     return (
         f"<tr><td class=n>{go(place, told.seq, f'{told.seq:,}')}<td class=n>{told.step}<td>{law(told.law)}"

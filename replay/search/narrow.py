@@ -28,8 +28,8 @@ class Traced(NamedTuple):
     before: State | None
 
 
-def traced_back(reader: JournalReader, seen: Told) -> Traced:
-    """The command that broke a law of the whole state which did not hold any more where `seen` was found.
+def traced_back(reader: JournalReader, seen: Told, laws: Sequence[Law] = LAWS) -> Traced:
+    """The command that broke one of `laws` of the whole state which did not hold any more where `seen` was found.
 
     Where `seen` is what an event broke by itself, asked is the state behind the command before.
     """
@@ -39,7 +39,7 @@ def traced_back(reader: JournalReader, seen: Told) -> Traced:
     if high <= _at(begin.state):
         return Traced(None, None)
     state = state_at(reader, high)
-    broken = [law for law in LAWS if any(law(state))]
+    broken = [law for law in laws if any(law(state))]
     if broken:
         return Traced(first_broken(reader, low or _at(begin.state), high, broken), None)
     return Traced(None, state if low is None else None)

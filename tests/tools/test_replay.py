@@ -17,6 +17,7 @@ from radixledger.tools.cli import run as radixledger
 from radixledger.tools.drill import plant_double_free
 
 from ..cache.driven import Driven, opened
+from ..incidents.make_incident import PATH as SHIPPED
 from ..replay.runs import RANK, Clock, written
 
 Capture = pytest.CaptureFixture[str]
@@ -87,6 +88,16 @@ def test_findings_leave_with_1_and_name_the_first_wrong_event(
     assert found["findings"][0]["seq"] == first
     assert found["findings"][0]["pages"] == [page]
     assert [step["event"] for step in found["story"][-3:]] == ["Allocated", "Freed", "Freed"]
+
+
+def test_a_law_that_was_seen_broken_late_is_told_with_what_narrows_it_down(capfd: Capture) -> None:
+    out = told(capfd, "verify", SHIPPED, "--rank", 1, code=1)
+    assert (
+        "FULL pages 51, 52, 54, 55, 56, 57, 62, 64 have two owners (one of events 1 to 1211 broke it)" in out
+    )
+    asked = "--rank 1 --law every_page_has_one_owner"
+    assert f"which event broke it: radixledger replay bisect {SHIPPED} {asked}\n" in out
+    assert "event 604," in told(capfd, "bisect", SHIPPED, *asked.split(), code=1)
 
 
 def test_every_rank_is_verified_and_one_can_be_chosen(tmp_path: Path, capfd: Capture) -> None:

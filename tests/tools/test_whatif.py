@@ -90,6 +90,11 @@ def test_the_plot_shows_every_configuration_with_its_figures(
         mark = "~" if each["estimate"] else ""
         assert f"{mark}{each['figures']['hit_rate']:.3f}" in words
     assert not re.findall(r"(?:src|href)=|url\(|@import", text)
+    whatif(recorded, "--plot", str(plot), code=2)
+    assert "is there already: name another file, or replace it with --force" in capfd.readouterr().err
+    assert plot.read_text("utf-8") == text
+    whatif(recorded, "--plot", str(plot), "--force")
+    assert plot.read_text("utf-8") != text
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,9 @@ from radixledger.journal.units import Rank
 from radixledger.replay.export.perfetto import Entry, Trace
 from radixledger.tools.console import (
     FINDINGS,
-    USAGE,
-    CommandFailure,
     GivenPath,
     bytes_text,
+    check_place,
     count_of,
     examples,
     exit_with,
@@ -59,8 +58,7 @@ def command(run: Path, output: Path, rank: int | None, *, force: bool, salvage: 
     A rank is a process, with a track for each row, whose slices are its requests; marks are tombstones, heals, evictions and refusals, and what broke a law: the exit code
     is 1 where there is any. The page is a web page, but it reads the file where you are: nothing is uploaded.
     """
-    if output.exists() and not force:
-        raise CommandFailure(f"{output} is there already: name another file, or give --force", USAGE)
+    check_place(output, force=force)
     readers = [
         JournalReader(run, each, salvage=salvage)
         for each in ([Rank(rank)] if rank is not None else ranks_in(run))

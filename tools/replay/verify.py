@@ -11,11 +11,13 @@ import click
 
 from radixledger.journal.reader import ranks_in
 from radixledger.journal.units import Rank
+from radixledger.replay.laws import OF_STATES
 from radixledger.replay.verdict import RankReport, Told
 from radixledger.replay.verify import verify_rank
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
+    count_of,
     count_text,
     examples,
     exit_with,
@@ -112,7 +114,9 @@ def _print_report(run: Path, report: RankReport) -> None:
         )
     if report.gaps:
         lost, unjudged = count_text(report.lost), count_text(report.unjudged)
-        lines.append(f"{lost} events are lost in {report.gaps} gaps; {unjudged} behind them cannot be judged")
+        lines.append(
+            f"{lost} events are lost in {count_of(report.gaps, 'gap')}; {unjudged} behind them cannot be judged"
+        )
     lines += report.notices
     if report.unreadable:
         lines.append(f"unreadable from here on: {report.unreadable}")
@@ -142,10 +146,20 @@ def _print_findings(run: Path, report: RankReport) -> None:
         more = sum(report.broken.values()) - told
         if more > 0:
             click.echo(f"... and {count_text(more)} more")
+    for law in _to_be_narrowed(report):
+        place = f"{shlex.quote(as_given(run))} --rank {report.rank} --law {law}"
+        click.echo(f"which event broke it: radixledger replay bisect {place}")
+
+
+def _to_be_narrowed(report: RankReport) -> list[str]:
+    """Laws of the whole state that were seen broken some time after they were, but for the one that was narrowed down."""
+    narrowed = {report.findings[0].law} if report.first_frame else set[str]()
+    seen = [each.law for each in report.findings if each.lawful_at is not None and each.law in OF_STATES]
+    return [law for law in dict.fromkeys(seen) if law not in narrowed]
 
 
 def _finding_text(told: Told) -> str:
-    held = "" if told.lawful_at is None else f" (it held after event {told.lawful_at})"
+    held = "" if told.lawful_at is None else f" (one of events {told.lawful_at + 1} to {told.seq} broke it)"
     pages = (
         f", {told.pool} page {ranges(told.pages, 12)}" if told.pages and told.pool not in told.detail else ""
     )
