@@ -108,10 +108,7 @@ def incident_of(reader: JournalReader, law: str | None = None, watch: Watch = it
             told = Reader(opened_state(lead, frame.seq_first))
             frame = frame._replace(seq_first=type(frame.seq_first)(begun + 1), events=frame.events[1:])
         if told is None or isinstance(lead, Gap):
-            raise NoIncident(
-                f"{reader.folder}: what leads to event {first.seq} is not there from its beginning on, so nothing can be "
-                "performed again: first events are gone after retention, or lost; take a copy that has them"
-            )
+            raise _beginning_is_gone(reader, first)
         strict = strict and not any(isinstance(event, Violated) for event in frame.events)
         try:
             if frame.seq_first >= keep:
@@ -127,6 +124,13 @@ def incident_of(reader: JournalReader, law: str | None = None, watch: Watch = it
     upto = [each for each in told.completed(commands) if each.seq <= first.seq]
     events = upto[-1].seq + len(upto[-1].events) - begun - 1 if upto else 0
     return Incident(opened, first, upto, strict, events, keep <= begun, law is None)
+
+
+def _beginning_is_gone(reader: JournalReader, first: Told) -> NoIncident:
+    return NoIncident(
+        f"{reader.folder}: what leads to event {first.seq} is not there from its beginning on, so nothing can be "
+        "performed again: first events are gone after retention, or lost; take a copy that has them"
+    )
 
 
 def _demand_a_decider(reader: JournalReader, opened: Opened, first: Told) -> None:
