@@ -33,15 +33,17 @@ class WriterError(JournalError):
     """The writer will not, or can no longer, do what was asked."""
 
 
+RESUME_OR_ANOTHER = "ask to resume it, which opens its next epoch, or choose another folder"
+
+
 class RunExists(WriterError):
     """The rank has a journal already, and the caller did not ask to go on with it."""
 
-    def __init__(self, folder: Path, *, rank: Rank, last_seq: Seq | None) -> None:
+    def __init__(
+        self, folder: Path, *, rank: Rank, last_seq: Seq | None, instead: str = RESUME_OR_ANOTHER
+    ) -> None:
         how_far = "" if last_seq is None else f", {last_seq} events so far"
-        super().__init__(
-            f"{folder} holds the journal of rank {rank} already{how_far}: "
-            "ask to resume it, which opens its next epoch, or choose another folder"
-        )
+        super().__init__(f"{folder} holds the journal of rank {rank} already{how_far}: {instead}")
         self.folder, self.rank, self.last_seq = folder, rank, last_seq
 
 

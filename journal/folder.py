@@ -59,7 +59,9 @@ def rank_folder(run: Path, rank: Rank) -> Path:
 def ranks_in(run: Path) -> list[Rank]:
     """The ranks that a run holds journals of, in order; raises NoJournal where there is none."""
     if not run.is_dir():
-        raise NoJournal(run, "there is no such folder")
+        raise NoJournal(
+            run, "a run is a folder, and this is a file" if run.exists() else "there is no such folder"
+        )
     names = (entry.name for entry in run.iterdir())
     numbers = (name.removeprefix(_RANK_PREFIX) for name in names if name.startswith(_RANK_PREFIX))
     ranks = sorted(

@@ -50,7 +50,8 @@ class Options(NamedTuple):
 
     policy: str
     durable: bool
-    key: bytes | None
+    key: bytes | Path | None
+    """The redaction key, or the file that has it or gets it; None for the file beside the run."""
     resume: bool
     limits: Limits
     on_failure: OnFailure
@@ -114,7 +115,9 @@ def _last_seq(listed: SegmentFile) -> Seq | None:
         return None
 
 
-def _named(run: Path, opened: Opened, past: Past | None, key: bytes | None) -> tuple[Opened, Redactor | None]:
+def _named(
+    run: Path, opened: Opened, past: Past | None, key: bytes | Path | None
+) -> tuple[Opened, Redactor | None]:
     """`opened` with its run, epoch, schema and key id, and the redactor that the key makes."""
     name = past.run if past else opened.run or spelled_out(run).name
     if opened.run not in ("", name):
@@ -125,7 +128,9 @@ def _named(run: Path, opened: Opened, past: Past | None, key: bytes | None) -> t
         case "plain":
             redactor = None
         case "hashed":
-            redactor = Redactor(key or load_or_create_key(default_key_path(run)), opened.stride)
+            key = key or default_key_path(run)
+            secret = load_or_create_key(key) if isinstance(key, Path) else key
+            redactor = Redactor(secret, opened.stride)
         case other:
             raise ValueError(f"redaction is `{HASHED}` or `{PLAIN}`, not {other!r}")
     epoch = past.epoch + 1 if past else 1

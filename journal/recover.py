@@ -58,9 +58,7 @@ def recover(
 
     Raises NoJournal where there is no event to copy, RunExists, TooNew and OSError.
     """
-    folder = rank_folder(to, rank)
-    if folder.exists():
-        raise RunExists(folder, rank=rank, last_seq=None)
+    folder = demand_absent(to, rank)
     reader = JournalReader(run, rank)
     done = Recovered(rank, str(folder))
     copy = _Copy(folder, done, {int(ref.seq) for ref in reader.snapshots()}, rewrite)
@@ -74,6 +72,16 @@ def recover(
     for ref in reader.snapshots():
         copy.write_snapshot(reader, ref)
     return done
+
+
+def demand_absent(to: Path, rank: Rank) -> Path:
+    """Where the copy of a rank goes; raises RunExists where something lies there."""
+    folder = rank_folder(to, rank)
+    if folder.exists():
+        raise RunExists(
+            folder, rank=rank, last_seq=None, instead="a copy is never written over; name another folder"
+        )
+    return folder
 
 
 class _Copy:

@@ -95,7 +95,7 @@ class JournalWriter:
         opened: Opened,
         *,
         policy: Policy = Policy.OPERATION,
-        key: bytes | None = None,
+        key: bytes | Path | None = None,
         clock: Callable[[], int] = time.time_ns,
         resume: bool = False,
         rotate_bytes: int = _LIMITS.rotate_bytes,
@@ -109,8 +109,8 @@ class JournalWriter:
         """A writer for the journal of `opened.rank` under `run`, with `opened` written as its first event.
 
         An existing journal is refused with RunExists unless `resume`, which opens the next epoch behind it; where there
-        is none, one is begun in either case. `key` is the redaction key (default: the file beside the run, made
-        on first use). Policy `off` touches no file. Raises WriterBusy where another writer holds the rank,
+        is none, one is begun in either case. `key` is the redaction key, or the file that it lies in (default: one
+        beside the run); that file is made on first use, once the journal is known to be begun. Policy `off` touches no file. Raises WriterBusy where another writer holds the rank,
         KeyFileRefused, Damaged or TooNew where the end of the old journal cannot be trusted, ValueError, OSError.
         """
         folder = rank_folder(run, opened.rank)

@@ -40,6 +40,10 @@ class FirstWrong(NamedTuple):
 
 def opened_state(event: AnyEvent, seq: int = 1) -> State:
     """The state right after a journal's first event; raises Unfoldable where that opens nothing."""
+    if isinstance(event, Gap):
+        raise Unfoldable(
+            seq, "the first events are lost, with what the rank was opened with, and no snapshot stands in"
+        )
     if not isinstance(event, Opened):
         raise Unfoldable(
             seq, f"a journal begins with Opened or with a snapshot, not with {type(event).__name__}"

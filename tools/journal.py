@@ -21,6 +21,7 @@ from radixledger.journal.recover import recover as recover_rank
 from radixledger.journal.redact import default_key_path, load_or_create_key, spelled_out
 from radixledger.journal.tally import tally
 from radixledger.journal.units import Rank, Seq
+from radixledger.replay.export.redaction import demand_tokens
 from radixledger.replay.export.redaction import redact as redact_rank
 from radixledger.tools.console import (
     FINDINGS,
@@ -143,6 +144,8 @@ def cat(
         refuse_to_follow_a_copy(run, "--follow")
     if from_seq is not None and since is not None:
         raise click.UsageError("--from and --since both say where to begin: give one")
+    if from_seq is not None and to_seq is not None and from_seq > to_seq:
+        raise click.UsageError(f"--from {from_seq} is behind --to {to_seq}: there is nothing between them")
     gaps = 0
     for rank in chosen:
         reader = JournalReader(run, rank, salvage=salvage)
@@ -267,6 +270,8 @@ def redact(run: Path, to: Path, key_file: Path | None, ranks: tuple[int, ...], *
     """
     _demand_room(run, to)
     chosen = _ranks(run, ranks)
+    for rank in chosen:
+        demand_tokens(run, rank, to)
     key = load_or_create_key(key_file or default_key_path(to))
     with progress("redacting events") as advance:
         _tell_copied([redact_rank(run, rank, to, key, advance) for rank in chosen], as_json=as_json)

@@ -17,7 +17,7 @@ from radixledger.cache.rank import RankCache
 from radixledger.cache.routing import RouteName
 from radixledger.cache.watch import Watched
 from radixledger.journal.events import Config, Opened
-from radixledger.journal.redact import load_or_create_key, spelled_out
+from radixledger.journal.redact import load_key, spelled_out
 from radixledger.journal.retention import Retention
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.journal.writer import JournalWriter, Policy
@@ -120,7 +120,8 @@ def open_rank(
 
 
 def _writer(run: Path, opened: Opened, recording: Recording, clock: Callable[[], int]) -> JournalWriter:
-    key = load_or_create_key(recording.key_file) if recording.key_file is not None else None
+    file = recording.key_file
+    key = load_key(file) if file is not None and file.exists() else file
     return JournalWriter.open(
         run,
         opened,

@@ -255,7 +255,7 @@ def _print_ending(ending: Ending, told: RankTriage, name: str) -> None:
         print_table(
             ("event", "step", "reason", "why", "detail", "since event"), rows4, title=f"\n{name}turned down"
         )
-    if ending.last:
+    if ending.last and told.report.events:
         rows5 = [
             (count_text(each.seq), str(each.step), each.event, each.cause)
             for each in ending.last[-LAST_SHOWN:]

@@ -14,7 +14,7 @@ from radixledger.cache.image import image, restore
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.events import AnyEvent, Opened
 from radixledger.journal.reader import JournalReader
-from radixledger.journal.recover import Recovered, Rewrite, recover
+from radixledger.journal.recover import Recovered, Rewrite, demand_absent, recover
 from radixledger.journal.redact import HASHED, Redactor
 from radixledger.journal.units import Rank
 
@@ -29,6 +29,18 @@ class AlreadyHashed(ReaderError):
         self.rank, self.key_id = rank, key_id
 
 
+def demand_tokens(run: Path, rank: Rank, to: Path) -> Opened:
+    """What a rank was opened with that holds tokens, and may be copied into `to`; before anything, a key too, is made.
+
+    Raises RunExists, AlreadyHashed and whatever reading raises.
+    """
+    demand_absent(to, rank)
+    opened = JournalReader(run, rank, salvage=True).opened
+    if opened.redaction == HASHED:
+        raise AlreadyHashed(run, rank, opened.key_id)
+    return opened
+
+
 def redact(
     run: Path, rank: Rank, to: Path, key: bytes, advance: Callable[[int], None] = lambda _: None
 ) -> Recovered:
@@ -36,9 +48,7 @@ def redact(
 
     Raises AlreadyHashed, and as `journal.recover.recover`. What is damaged is a `Gap` in the copy.
     """
-    opened = JournalReader(run, rank, salvage=True).opened
-    if opened.redaction == HASHED:
-        raise AlreadyHashed(run, rank, opened.key_id)
+    opened = demand_tokens(run, rank, to)
     redactor = Redactor(key, opened.stride)
 
     def event(each: AnyEvent) -> AnyEvent:

@@ -72,14 +72,23 @@ def triage(
 
     rank: only ranks of this number.
     """
-    return [triage_rank(run, each, watched) for run, each in places_of(folders, rank)]
+    return _named([triage_rank(run, each, watched) for run, each in places_of(folders, rank)])
 
 
 def triage_by(
     processes: int, places: Sequence[tuple[Path, Rank]], advance: Callable[[int], None]
 ) -> list[RankTriage]:
     """The same of these ranks, several at a time; `advance` is told of events gone through. Raises WorkerLost."""
-    return done_by(processes, [partial(_of_one, run, rank) for run, rank in places], advance)
+    return _named(done_by(processes, [partial(_of_one, run, rank) for run, rank in places], advance))
+
+
+def _named(told: list[RankTriage]) -> list[RankTriage]:
+    """A rank that cannot tell which run it is of is of the run that the others in its folder are of."""
+    known = {each.folder: each.run for each in told if each.report.route}
+    for each in told:
+        if not each.report.route:
+            each.run = each.report.run = known.get(each.folder, each.run)
+    return told
 
 
 def _of_one(run: Path, rank: Rank, steps: Steps) -> RankTriage:

@@ -253,3 +253,18 @@ def test_a_drive_that_is_watched_tells_the_same(tmp_path: Path) -> None:
     ]
     assert events[0][1:] == events[1][1:]
     assert len(events[0]) > 200
+
+
+def test_a_run_that_is_refused_leaves_no_key_behind(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text('{"timestamp": 0, "input_length": 600, "output_length": 4, "hash_ids": [1, 2]}\n')
+    command = ["drive", str(trace), "--journal", str(tmp_path / "run"), "--unified"]
+    assert radixledger(command) == 0
+    key = tmp_path / "team.key"
+    assert radixledger([*command, "--key-file", str(key)]) == 2
+    assert "holds a journal already" in capfd.readouterr().err
+    assert not key.exists()
+    assert radixledger([*command[:3], str(tmp_path / "other"), "--unified", "--key-file", str(key)]) == 0
+    assert key.stat().st_mode & 0o777 == 0o600

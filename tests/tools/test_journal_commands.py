@@ -191,6 +191,7 @@ def test_cat_stops_at_damage_and_goes_on_in_salvage(told: Told, run: Path) -> No
         (("cat", "RUN", "--rank", "9"), 3, "this run has ranks 0, 1"),
         (("cat", "RUN", "--rank", "1", "--from", "9000"), 2, "it does not hold event 9000"),
         (("cat", "RUN", "--from", "2", "--since", "1s"), 2, "give one"),
+        (("cat", "RUN", "--from", "30", "--to", "20"), 2, "--from 30 is behind --to 20"),
         (("cat", "RUN", "--since", "yesterday"), 2, "'yesterday' is neither a time"),
         (("cat", "RUN", "--type", "Freeed"), 2, "did you mean Freed"),
         (("cat", "RUN", "--type", "xyz"), 2, "events are: Aborted, Admitted"),
@@ -280,7 +281,7 @@ def test_recover_makes_a_copy_and_says_what_it_cost(told: Told, run: Path, tmp_p
     assert examine(tmp_path / "copy", Rank(1)).has_findings, "a gap remains a finding"
     code, _, err = told("recover", run, "--to", tmp_path / "copy")
     assert code == 2
-    assert "choose another folder" in err
+    assert "a copy is never written over; name another folder" in err.replace("\n", " ")
     code, out, _ = told("recover", run, "--rank", 0, "--to", tmp_path / "second")
     assert code == 0
     assert str(rank_folder(tmp_path / "second", Rank(0))) in out
@@ -380,6 +381,10 @@ def test_redact_makes_a_copy_without_tokens_and_a_key_beside_it(
     code, _, err = told("redact", tmp_path / "copy", "--to", tmp_path / "again")
     assert code == 3
     assert "hashes already" in err
+    assert not (tmp_path / "again.redaction.key").exists(), "there was nothing to redact"
+    code, _, err = told("redact", run, "--to", tmp_path / "copy", "--key-file", tmp_path / "team.key")
+    assert (code, "name another folder" in err.replace("\n", " ")) == (2, True)
+    assert not (tmp_path / "team.key").exists()
     code, _, err = told("redact", run, "--to", run / "copy")
     assert code == 2
     assert "no place for a copy" in err

@@ -201,6 +201,17 @@ def test_parts_of_a_state_can_be_chosen(run: Path, capfd: Capture) -> None:
     assert [each for each in titles.values() if f"\n{each}" in both] == [titles["pools"], titles["locks"]]
 
 
+@pytest.mark.parametrize("at", ["+10s", "2099-01-01"])
+def test_a_time_behind_the_end_shows_the_end_and_says_so(run: Path, at: str, capfd: Capture) -> None:
+    last = JournalReader(run, RANK).last_seq
+    assert radixledger(["replay", "state", str(run), "--at", at, "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["event"] == last
+    assert f"--at {at} is later than the last event, {last}, of " in err.replace("\n", " ")
+    assert radixledger(["replay", "state", str(run), "--at", str(last)]) == 0
+    assert "is later than" not in capfd.readouterr().err
+
+
 def test_a_state_behind_a_broken_law_leaves_with_1(wrong_run: tuple[Path, int], capfd: Capture) -> None:
     told(capfd, "state", wrong_run[0], code=1)
     first = JournalReader(wrong_run[0], RANK).last_seq - 1

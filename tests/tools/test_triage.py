@@ -196,6 +196,7 @@ def test_ranks_of_one_number_and_run_are_told_apart_by_their_folder(
     [
         ([], 2, "Missing argument 'RUNS...'"),
         (["nothing"], 3, "nothing: there is no such folder"),
+        ([__file__], 3, "a run is a folder, and this is a file"),
         (["."], 3, "this folder holds no rank-NNNN folder"),
         ([""], 2, "it is empty, and names no place"),
         (["RUN", "--rank", "7"], 3, "there is no journal of rank 7"),
@@ -302,3 +303,19 @@ def test_a_page_that_cannot_be_written_takes_nothing_from_the_verdict(
     told = capfd.readouterr()
     assert told.out.startswith("rank 1: event ")
     assert "wrong-report.html could not be written: Read-only file system; name another place" in told.err
+
+
+def test_a_rank_of_which_nothing_can_be_read_is_one_of_its_run(
+    lawful: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    """A folder has the name that somebody gave it, the run the one that its other ranks know."""
+    run = tmp_path / "collected"
+    shutil.copytree(lawful, run)
+    for file in (run / "rank-0001").iterdir():
+        file.write_bytes(b"garbage " * 500)
+    code, out = told([str(run), "--processes", "1"], capsys)
+    assert code == 3
+    assert out.startswith("rank 1: cannot be read: ")
+    assert "these are journals of" not in out
+    assert "the first events are lost, with what the rank was opened with" in " ".join(out.split())
+    assert "the last events" not in out

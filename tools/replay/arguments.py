@@ -16,7 +16,7 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank, Seq
 from radixledger.replay.seek import Watch, seq_at
-from radixledger.tools.console import USAGE, CommandFailure, progress
+from radixledger.tools.console import USAGE, CommandFailure, progress, remark
 from radixledger.tools.event_text import time_text
 from radixledger.tools.run_argument import as_given, only_rank
 
@@ -53,7 +53,13 @@ def seq_of(reader: JournalReader, at: str) -> Seq:
     if at.isdecimal():
         return Seq(int(at))
     first = next(iter(reader.frames())).time_ns
-    return seq_at(reader, _time_ns(at, first))
+    asked = _time_ns(at, first)
+    last = next(iter(reader.frames(reader.last_seq))).time_ns
+    if asked > last:
+        remark(
+            f"--at {at} is later than the last event, {reader.last_seq}, of {time_text(last)}: that is the end"
+        )
+    return seq_at(reader, asked)
 
 
 def _time_ns(text: str, begun_ns: int) -> int:

@@ -13,6 +13,7 @@ from radixledger.replay.seek import state_at
 from radixledger.tools import state_text
 from radixledger.tools.console import (
     FINDINGS,
+    count_of,
     examples,
     exit_with,
     json_flag,
@@ -88,7 +89,7 @@ def command(
     if found.findings:
         first = found.findings[0]
         remark(
-            f"{len(found.findings)} laws were broken on the way, first by event {first.seq}: {first.law}: {first.detail}"
+            f"laws were broken on the way ({count_of(len(found.findings), 'finding')}), first by event {first.seq}: {first.law}: {first.detail}"
         )
         exit_with(FINDINGS)
 
