@@ -122,7 +122,9 @@ def test_every_command_of_a_rank_is_played() -> None:
     )
     asked = set(re.findall(r"live\.(\w+)", source))
     public = {name for name, _ in inspect.getmembers(FaceRank, inspect.isfunction) if name[0] != "_"}
-    words = {"account_of", "hand_receipt", "number_of", "row_slots", "seated", "params_of", "state_brought"}
+    words = {
+        "account_of", "check_told", "hand_receipt", "node_named", "number_of", "params_of", "row_slots", "seated", "state_brought",
+    }  # fmt: skip
     played_by_parts = {"end", "evict_each", "make_room"}
     assert public - asked == words | played_by_parts, (
         "these turn a server's own objects into what is played here, or call what is played"
