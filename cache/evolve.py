@@ -16,6 +16,9 @@ from radixledger.journal import events as e
 from radixledger.journal.events import AnyEvent
 from radixledger.journal.units import FIRST, Seq
 
+STRANGE = (KeyError, IndexError, AssertionError, AttributeError, ValueError, TypeError, OverflowError)
+"""What reading an event raises that names what does not exist, or whose columns are no columns."""
+
 
 def begin(opened: e.Opened, seq: Seq = FIRST) -> State:
     """The state right after an epoch's first event, which has number `seq`.
@@ -34,15 +37,7 @@ def evolve(state: State, event: AnyEvent) -> None:
     state.seq += 1  # type: ignore[assignment]  # a call to `Seq` per event would show
     try:
         EVOLVE[type(event)](state, event)
-    except (
-        KeyError,
-        IndexError,
-        AssertionError,
-        AttributeError,
-        ValueError,
-        TypeError,
-        OverflowError,
-    ) as error:
+    except STRANGE as error:
         # What the event names does not exist here: no lawful writer wrote it after these events.
         note(state, "an_event_names_what_exists", f"{type(event).__name__}: {type(error).__name__} {error}")
 

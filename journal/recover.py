@@ -40,7 +40,7 @@ class Recovered(Struct):
 
 
 class Rewrite(NamedTuple):
-    """What becomes of events, and of the images in snapshots, on their way into a copy. An image may raise ValueError."""
+    """What becomes of events, and of the images in snapshots, on their way into a copy. What raises ValueError is left out."""
 
     event: Callable[[AnyEvent], AnyEvent]
     image: Callable[[bytes], bytes]
@@ -111,9 +111,6 @@ class _Copy:
 
     def _write_frame(self, placed: Placed, raw: RawFrame) -> None:
         raw, events = self._readable(raw, placed.path)
-        if self._rewrite is not None:
-            events = list(map(self._rewrite.event, events))
-            raw = raw._replace(body=Encoder().encode(events))
         writer = self._writer_for(placed.heading, raw, events)
         writer.append_raw(raw)
         match events[0]:
@@ -162,8 +159,12 @@ class _Copy:
 
     def _readable(self, raw: RawFrame, path: Path) -> tuple[RawFrame, list[AnyEvent]]:
         try:
-            return raw, self._decoder.decode(raw.body, raw.event_count)
-        except NotEvents as error:
+            events = self._decoder.decode(raw.body, raw.event_count)
+            if self._rewrite is None:
+                return raw, events
+            events = list(map(self._rewrite.event, events))
+            return raw._replace(body=Encoder().encode(events)), events
+        except ValueError as error:  # NotEvents is one
             reason = f"frame {raw.seq_first} does not hold what it says: {error}"
             self.note(f"{path.name}: {reason}")
             lost = raw.seq_next - raw.seq_begin

@@ -26,6 +26,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from radixledger.tools.printable import in_a_line, printable, say_lines
+
 CLEAN, FINDINGS, USAGE, UNREADABLE = 0, 1, 2, 3
 BUG, INTERRUPTED, PIPE_CLOSED = 70, 130, 141
 
@@ -41,7 +43,7 @@ class CommandFailure(click.ClickException):
     """The command cannot go on: one clear message on stderr, and an exit code of the table above."""
 
     def __init__(self, message: str, exit_code: int = UNREADABLE) -> None:
-        super().__init__(message)
+        super().__init__(printable(message))
         self.exit_code = exit_code  # type: ignore[misc]  # declared per class, read from the instance
 
 
@@ -99,12 +101,12 @@ def examples(*lines: str) -> str:
 
 def print_json(value: object) -> None:
     """One JSON document on stdout, indented; whatever msgspec can encode."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    say_lines(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
 def remark(text: str) -> None:
     """A line for the person at the terminal, on stderr."""
-    click.echo(text, err=True)
+    click.echo(printable(text), err=True)
 
 
 def print_lines(lines: Sequence[str]) -> None:
@@ -116,13 +118,13 @@ def print_lines(lines: Sequence[str]) -> None:
             line, console.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
         for part in parts or [""]:
-            console.print(part, soft_wrap=True)
+            console.print(printable(part), soft_wrap=True)
 
 
 def print_title(title: str) -> None:
     """A line between sections."""
     console = stdout()
-    console.print(f"\n{title}", style="bold", soft_wrap=True)
+    console.print(f"\n{printable(title)}", style="bold", soft_wrap=True)
 
 
 def print_table(
@@ -140,7 +142,7 @@ def print_table(
     console = stdout()
     table = _table(columns, rows)
     if title:
-        console.print(title, style="bold")
+        console.print(printable(title), style="bold")
     if Measurement.get(console, console.options.update(max_width=PIPE_WIDTH), table).maximum <= console.width:
         console.print(table)
     elif otherwise:
@@ -153,7 +155,7 @@ def print_facts(facts: Mapping[str, object], *, title: str = "") -> None:
     """Names and values, one pair a line: the summary at the end of a run."""
     console = stdout()
     if title:
-        console.print(title, style="bold")
+        console.print(printable(title), style="bold")
     _print_record(console, list(facts), list(facts.values()))
 
 
@@ -279,7 +281,7 @@ def _print_records(console: Console, columns: Sequence[str], rows: Sequence[Sequ
 def _print_record(console: Console, names: Sequence[str], values: Sequence[object]) -> None:
     width = max(map(len, names), default=0)
     for name, value in zip(names, values, strict=True):
-        console.print(f"{name:<{width}}  {_cell(value).strip()}".rstrip(), soft_wrap=True)
+        console.print(f"{name:<{width}}  {in_a_line(_cell(value).strip())}".rstrip(), soft_wrap=True)
 
 
 def _cell(value: object) -> str:
@@ -294,7 +296,7 @@ def _cell(value: object) -> str:
         case float():
             return f"{value:.4g}"
         case _:
-            return str(value)
+            return printable(str(value))
 
 
 def _advance_nothing(count: int) -> None:

@@ -30,6 +30,7 @@ from radixledger.tools.console import (
     print_json,
     waiting,
 )
+from radixledger.tools.printable import say
 from radixledger.tools.replay.arguments import rank_option, the_rank, watched
 from radixledger.tools.run_argument import as_given, run_of_one_rank_argument
 
@@ -63,7 +64,7 @@ def command(run: Path, rank: int | None, revision: str, as_json: bool) -> None:
         if as_json:
             print_json({"clean": True})
         else:
-            click.echo(f"{as_given(run)}: every law holds; there is nothing that could go away")
+            say(f"{as_given(run)}: every law holds; there is nothing that could go away")
         return
 
     with package_of(revision) as path, waiting(f"deciding with {revision}"):
@@ -88,21 +89,21 @@ def command(run: Path, rank: int | None, revision: str, as_json: bool) -> None:
 def _tell(found: Counterfactual, revision: str) -> None:
     verdict = "goes away" if found.gone else "stays"
     others = ", ".join(f"{law} ({many})" for law, many in found.others.items())
-    click.echo(f"event {found.seq:,} broke {found.law}; with {revision} it {verdict}")
-    click.echo(f"broken now: {others}" if others else "nothing else is broken")
+    say(f"event {found.seq:,} broke {found.law}; with {revision} it {verdict}")
+    say(f"broken now: {others}" if others else "nothing else is broken")
     if found.failed:
-        click.echo(f"it fell over: {found.failed}")
-    click.echo(
+        say(f"it fell over: {found.failed}")
+    say(
         f"{count_of(found.performed, 'command')} of {found.asked} performed, {found.refused} of them turned down"
     )
     if found.difference is None:
-        click.echo("all of them were decided as recorded")
+        say("all of them were decided as recorded")
         return
-    click.echo(f"from event {found.difference.seq:,} on it decides otherwise; what follows is an estimate")
-    click.echo(f"  asked      {found.difference.command}")
+    say(f"from event {found.difference.seq:,} on it decides otherwise; what follows is an estimate")
+    say(f"  asked      {found.difference.command}")
     for label, sentences in (("recorded", found.difference.recorded), ("instead", found.difference.instead)):
         for sentence in sentences or ["nothing"]:
-            click.echo(f"  {label:<10} {sentence}")
+            say(f"  {label:<10} {sentence}")
 
 
 @contextmanager

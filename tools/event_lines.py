@@ -16,6 +16,7 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank, Seq
 from radixledger.tools.event_text import as_json, line, time_text
+from radixledger.tools.printable import say, say_lines
 from radixledger.tools.run_argument import as_given
 
 TYPES: list[str] = sorted(kind.__name__ for kind in get_args(AnyEvent))
@@ -33,7 +34,7 @@ def line_writer(rank: Rank, *, several: bool = False) -> Write:
     def write(frame: Frame, seq: int, event: AnyEvent) -> None:
         name = type(event).__name__
         head = f"{prefix}{seq:>9}  {time_text(frame.time_ns)}  step {frame.step:<6}  {name:<{width}}"
-        click.echo(f"{head}  {line(event)}".rstrip())
+        say(f"{head}  {line(event)}".rstrip())
 
     return write
 
@@ -46,7 +47,7 @@ def json_writer(reader: JournalReader) -> Write:
     def write(frame: Frame, seq: int, event: AnyEvent) -> None:
         head = {"run": run, "rank": reader.rank, "seq": seq, "epoch": frame.epoch, "time_ns": frame.time_ns}
         told = head | {"step": frame.step, "type": type(event).__name__} | as_json(event)
-        click.echo(encode(told))
+        say_lines(encode(told))
 
     return write
 

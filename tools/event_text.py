@@ -25,6 +25,7 @@ from radixledger.journal.events import (
     Violated,
 )
 from radixledger.journal.moves import ids_of, pages_of
+from radixledger.tools.printable import in_a_line
 
 RANGES_MAX = 12
 """A line tells this many runs of pages and then how many there are; JSON tells every page."""
@@ -51,7 +52,7 @@ def line(event: AnyEvent) -> str:
         for field in fields(event)
         if field.name not in left_out
     )
-    return "  ".join(each for each in words if each)
+    return in_a_line("  ".join(each for each in words if each))
 
 
 def as_json(event: AnyEvent) -> dict[str, object]:

@@ -44,6 +44,7 @@ from radixledger.tools.event_lines import (
     until_closed,
 )
 from radixledger.tools.journal_tables import print_recovered, print_report, print_tally
+from radixledger.tools.printable import say
 from radixledger.tools.run_argument import as_given, existing_run_argument
 
 
@@ -200,7 +201,7 @@ def stats(run: Path, ranks: tuple[int, ...], *, salvage: bool, as_json: bool) ->
         return
     for place, each in enumerate(tallies):
         if place:
-            click.echo()
+            say()
         print_tally(each)
 
 
@@ -220,7 +221,7 @@ def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
     else:
         for place, each in enumerate(reports):
             if place:
-                click.echo()
+                say()
             print_report(each)
     if any(all(s.verdict is Verdict.UNREADABLE for s in each.segments) for each in reports):
         exit_with(UNREADABLE)

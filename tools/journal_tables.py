@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-import click
-
 from radixledger.journal.doctor import RankReport, SegmentReport
 from radixledger.journal.recover import Recovered
 from radixledger.journal.tally import RankTally
@@ -17,6 +15,7 @@ from radixledger.tools.console import (
     seconds_text,
 )
 from radixledger.tools.event_text import time_text
+from radixledger.tools.printable import say
 
 
 def print_tally(counts: RankTally) -> None:
@@ -32,7 +31,7 @@ def print_tally(counts: RankTally) -> None:
     if counts.lost:
         facts["lost"] = f"{count_text(counts.lost)} events: this journal has gaps"
     print_facts(facts, title=f"run {counts.run}, rank {counts.rank}")
-    click.echo()
+    say()
     print_table(
         ("epoch", "policy", "route", "tokens", "first event", "events", "from", "to", "lasted", "code"),
         [
@@ -51,7 +50,7 @@ def print_tally(counts: RankTally) -> None:
             for each in counts.epochs
         ],
     )
-    click.echo()
+    say()
     total = sum(each.bytes for each in counts.types.values()) or 1
     print_table(
         ("event", "count", "share", "bytes each", "share of bytes"),
@@ -82,13 +81,13 @@ def print_report(report: RankReport) -> None:
     rows = [_segment_row(each) for each in report.segments]
     print_table(columns, rows, title=summary)
     if report.snapshots:
-        click.echo()
+        say()
         rows = [(each.name, each.verdict, each.seq, bytes_text(each.bytes)) for each in report.snapshots]
         print_table(("snapshot", "verdict", "after event", "bytes"), rows)
     for problem in _problems(report):
-        click.echo(f"  ! {problem}")
+        say(f"  ! {problem}")
     for notice in _notices(report):
-        click.echo(f"  - {notice}")
+        say(f"  - {notice}")
 
 
 def _segment_row(each: SegmentReport) -> tuple[object, ...]:
@@ -123,4 +122,4 @@ def print_recovered(done: Sequence[Recovered]) -> None:
     )
     for each in done:
         for notice in each.notices:
-            click.echo(f"  - rank {each.rank}: {notice}")
+            say(f"  - rank {each.rank}: {notice}")

@@ -27,6 +27,7 @@ from radixledger.tools.console import (
     progress,
     remark,
 )
+from radixledger.tools.printable import say, say_lines
 from radixledger.tools.replay.arguments import rank_option, the_rank, watched
 from radixledger.tools.run_argument import as_given, run_of_one_rank_argument
 
@@ -68,7 +69,7 @@ def command(
         if as_json:
             print_json({"clean": True})
         else:
-            click.echo(f"{as_given(run)}: {law or 'every law'} holds; there is nothing to reduce")
+            say(f"{as_given(run)}: {law or 'every law'} holds; there is nothing to reduce")
         return
     least, text = _reduced(found, seconds)
     if output is not None:
@@ -78,7 +79,7 @@ def command(
     else:
         _tell(least, output)
         if output is None:
-            click.echo(text, nl=False)
+            say_lines(text, nl=False)
     exit_with(FINDINGS)
 
 
@@ -123,9 +124,9 @@ def _tell(least: Reduced, output: Path | None) -> None:
         if output is None:
             remark(line)
         else:
-            click.echo(line)
+            say(line)
     if output is not None:
-        click.echo(f"run it: pytest {output}")
+        say(f"run it: pytest {output}")
 
 
 def _as_data(least: Reduced, text: str, output: Path | None) -> dict[str, object]:

@@ -25,6 +25,7 @@ from radixledger.tools.console import (
     seconds_text,
 )
 from radixledger.tools.event_text import line
+from radixledger.tools.printable import say
 from radixledger.tools.run_argument import as_given, in_given_words, runs_argument
 from radixledger.tools.watching import watched
 
@@ -79,8 +80,8 @@ def _print(summary: ReportSummary, seconds: float) -> None:
     print_table(("run", "rank", "events", "at full detail", "summaries", "findings", "verdict"), rows)
     for each in summary.ranks:
         if each.unreadable:
-            click.echo(f"rank {each.rank}: unreadable from here on: {in_given_words(each.unreadable)}")
+            say(f"rank {each.rank}: unreadable from here on: {in_given_words(each.unreadable)}")
     size = bytes_text(summary.bytes)
-    click.echo(
+    say(
         f"{summary.path}: {size}, {count_of(summary.events, 'event')}, in {seconds_text(seconds)}; open it in a browser"
     )

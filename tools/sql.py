@@ -31,6 +31,7 @@ from radixledger.tools.console import (
     progress,
 )
 from radixledger.tools.load import load_all, pairs, salvage_flag, told_plainly
+from radixledger.tools.printable import say, say_lines
 from radixledger.tools.run_argument import RunPath, is_url, located_or_loaded
 
 FORMATS = ("table", "csv", "json")
@@ -147,10 +148,10 @@ def _run_checks(connection: duckdb.DuckDBPyConnection, form: str) -> None:
 def _print_found(answers: dict[str, Answer], found: dict[str, Answer]) -> None:
     for name, answer in found.items():
         _print_rows(answer, title=f"{name}: {find(name).title}")
-        click.echo()
+        say()
     rows = sum(len(answer.rows) for answer in found.values())
     told = f"{count_of(rows, 'finding')} on {len(found)} of them" if found else "no findings"
-    click.echo(f"{len(answers)} checks, {told}")
+    say(f"{len(answers)} checks, {told}")
 
 
 def _show_list(name: str | None, form: str) -> None:
@@ -166,11 +167,11 @@ def _show_list(name: str | None, form: str) -> None:
 
 
 def _show_question(question: Question) -> None:
-    click.echo(f"{question.name} ({question.kind})\n\n{question.help}\n")
+    say_lines(f"{question.name} ({question.kind})\n\n{question.help}\n")
     for parameter in question.parameters:
         default = f" (default {parameter.default})" if parameter.default is not None else ""
-        click.echo(f"--set {parameter.name}=...  {parameter.help}{default}")
-    click.echo(f"\n{question.query}" if question.parameters else question.query)
+        say(f"--set {parameter.name}=...  {parameter.help}{default}")
+    say_lines(f"\n{question.query}" if question.parameters else question.query)
 
 
 def _print(answer: Answer, form: str) -> None:

@@ -6,8 +6,6 @@ Rule: each rank says what it is before it says why; a section that has nothing t
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from radixledger.journal.units import Rank
 from radixledger.replay.triage.align import span_of_step
 from radixledger.replay.triage.causal_slice import SliceEvent
@@ -26,6 +24,7 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import ranges, time_text
 from radixledger.tools.next_commands import next_commands
+from radixledger.tools.printable import say
 from radixledger.tools.run_argument import as_given
 
 LAST_SHOWN = 6
@@ -107,7 +106,7 @@ def _print_rank(told: RankTriage, name: str) -> None:
     else:
         lines = [line for each, purpose in commands for line in (f"  # {purpose}", f"  {each}")]
     for line in lines:  # never wrapped: they are there to be copied
-        click.echo(line)
+        say(line)
 
 
 def _print_damage(told: RankTriage, name: str) -> None:

@@ -6,12 +6,12 @@ Rule: the recorded run comes first, and a figure that is an estimate has a ~ bef
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import click
 import msgspec
 
 from radixledger.replay.whatif.meter import Figures
 from radixledger.replay.whatif.outcome import Comparison, Outcome
 from radixledger.tools.console import count_of, count_text, print_table, stdout
+from radixledger.tools.printable import say
 
 BAR_MOST, BAR_LEAST = 32, 8
 
@@ -67,11 +67,11 @@ def _bound_only(again: Outcome) -> Outcome:
 def show(found: Comparison, run: str) -> None:
     """Everything, on stdout."""
     rows = rows_of(found)
-    click.echo(f"{count_of(found.requests, 'request')} of {run}, {_ranks(found)}\n")
+    say(f"{count_of(found.requests, 'request')} of {run}, {_ranks(found)}\n")
     names = _names(rows)
     _show_hits(rows, names)
     for columns, fields in TABLES:
-        click.echo()
+        say()
         lines = zip(names, rows, strict=True)
         _print_right(
             (NAMES, *columns),
@@ -80,12 +80,12 @@ def show(found: Comparison, run: str) -> None:
                 for name, row in lines
             ],
         )
-    click.echo("\nIn tokens. Bound: no order of FULL victims hits more (Belady). Held: not to be evicted.")
+    say("\nIn tokens. Bound: no order of FULL victims hits more (Belady). Held: not to be evicted.")
     if names != [row.name for row in rows]:
         for name, row in zip(names[1:], rows[1:], strict=True):
-            click.echo(f"{name}: {row.name}")
+            say(f"{name}: {row.name}")
     for line in remarks(found):
-        click.echo(line)
+        say(line)
 
 
 def _names(rows: Sequence[Row]) -> list[str]:

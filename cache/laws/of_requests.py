@@ -22,7 +22,10 @@ FROM_ROOT = 1 << 60
 
 
 class Span:
-    """A live request's row, cut where its ownership changes; positions in pages."""
+    """A live request's row, cut where its ownership changes; positions in pages.
+
+    Raises ValueError where its length is beyond the row: what is laid out for the pages in between would be as large as that lie.
+    """
 
     __slots__ = ("cursor", "full", "held", "length", "protected", "swa")
 
@@ -32,6 +35,8 @@ class Span:
         self.protected = int(rows.protected[request.row]) // page_size
         self.cursor = int(rows.cursor[request.row]) // page_size
         self.held = pages_for(self.length, page_size)
+        if self.held > rows.full_table.shape[1]:
+            raise ValueError(f"request {request.id}: {self.length} tokens do not fit its row")
         self.full: NDArray[np.int32] = rows.full_table[request.row]
         self.swa: NDArray[np.int32] = rows.swa_table[request.row]
 

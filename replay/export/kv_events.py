@@ -36,7 +36,8 @@ from radixledger.journal.events import (
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.redact import PLAIN
-from radixledger.journal.units import ROOT, NodeId
+from radixledger.journal.units import FIRST, ROOT, NodeId
+from radixledger.replay.fold import check_opened
 from radixledger.replay.seek import beginning_of
 
 DEVICE, HOST = "GPU", "CPU"
@@ -94,10 +95,11 @@ class _Blocks(NamedTuple):
 class KvEvents:
     """Follows the tree of one rank; give it every frame from the first, or from where `state` ends.
 
-    Memory grows with the tree. A journal that was broken gives what it says: a node that was never told of holds nothing.
+    Memory grows with the tree. Raises Unfoldable where an `Opened` opens nothing. A journal that was broken gives what it says: a node that was never told of holds nothing.
     """
 
     def __init__(self, opened: Opened) -> None:
+        check_opened(opened, FIRST)
         self._nodes: dict[int, _Blocks] = {}
         self._begin(opened)
         self._by_type: dict[type, Callable[[Any], Iterator[KvEvent]]] = {
@@ -136,6 +138,9 @@ class KvEvents:
 
     def batch(self, frame: Frame) -> Batch | None:
         """What a frame did to blocks; None where it did nothing."""
+        for seq, event in enumerate(frame.events, frame.seq_first):
+            if isinstance(event, Opened):
+                check_opened(event, seq)
         events = [told for event in frame.events for told in self._of(event)]
         return Batch(frame.time_ns / 1e9, events, self._rank) if events else None
 

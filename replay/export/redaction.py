@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from radixledger.cache.image import image, restore
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.events import AnyEvent, Opened
+from radixledger.journal.frame import BODY_BYTES_MAX
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.recover import Recovered, Rewrite, demand_absent, recover
 from radixledger.journal.redact import HASHED, Redactor
@@ -29,15 +30,27 @@ class AlreadyHashed(ReaderError):
         self.rank, self.key_id = rank, key_id
 
 
+class NoKeys(ReaderError):
+    """No server has pages of keys that are so long, so there is nothing that hashes could be made of."""
+
+    def __init__(self, run: Path, rank: Rank, stride: int) -> None:
+        super().__init__(
+            f"{run}, rank {rank}: a page of key is said to be {stride} bytes; whole int32 words are needed"
+        )
+        self.rank, self.stride = rank, stride
+
+
 def demand_tokens(run: Path, rank: Rank, to: Path) -> Opened:
     """What a rank was opened with that holds tokens, and may be copied into `to`; before anything, a key too, is made.
 
-    Raises RunExists, AlreadyHashed and whatever reading raises.
+    Raises RunExists, AlreadyHashed, NoKeys and whatever reading raises.
     """
     demand_absent(to, rank)
     opened = JournalReader(run, rank, salvage=True).opened
     if opened.redaction == HASHED:
         raise AlreadyHashed(run, rank, opened.key_id)
+    if opened.stride <= 0 or opened.stride % 4 or opened.stride > BODY_BYTES_MAX:
+        raise NoKeys(run, rank, opened.stride)
     return opened
 
 

@@ -68,7 +68,7 @@ class _Holding(Struct):
 def story(frames: Iterable[Frame], pool: Pool, page: int, base: State | None = None) -> Iterator[LifeStep]:
     """Everything that happened to `page` of `pool`, in order; `base` is the state that the frames go on from."""
     held, rids = _beginning(pool, page, base)
-    needle = page.to_bytes(4, "little")
+    needle = page.to_bytes(4, "little", signed=True)
     for frame in frames:
         for place, event in enumerate(frame.events):
             kind = type(event)

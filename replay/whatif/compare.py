@@ -14,7 +14,8 @@ from typing import NamedTuple
 from radixledger.journal.errors import JournalError
 from radixledger.journal.events import Opened
 from radixledger.journal.reader import JournalReader
-from radixledger.journal.units import Rank
+from radixledger.journal.units import FIRST, Rank
+from radixledger.replay.fold import check_opened
 from radixledger.replay.whatif.crew import Steps, done_by
 from radixledger.replay.whatif.meter import Figures
 from radixledger.replay.whatif.outcome import Comparison, Outcome, why_estimated
@@ -61,6 +62,8 @@ def compare(
     """
     readers = [JournalReader(run, rank, salvage=salvage) for rank in ranks]
     recorded = [reader.opened for reader in readers]
+    for opened in recorded:
+        check_opened(opened, FIRST)
     plans = [
         _Plan(name, settings, [configured(opened, settings) for opened in recorded])
         for name, settings in (*_as_recorded(recorded), *configurations.items())

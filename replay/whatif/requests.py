@@ -8,15 +8,16 @@ last whole page. Rule: one pass, and memory grows with what is live, not with th
 
 from collections.abc import Iterable
 
-from radixledger.cache.evolve import evolve
+from radixledger.cache.evolve import STRANGE, evolve
 from radixledger.cache.state import State
 from radixledger.journal.events import (
+    AnyEvent,
     Gap,
     Opened,
 )
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
-from radixledger.replay.fold import enter, opened_state
+from radixledger.replay.fold import Unfoldable, check_opened, enter, opened_state
 from radixledger.replay.whatif.meter import Meter
 from radixledger.replay.whatif.schedule import (
     Schedule,
@@ -41,6 +42,8 @@ def transcribed(
         if state is None:
             lost = isinstance(events[0], Gap)
             state = opened_state(opened if lost else events[0], 1 if lost else frame.seq_first)
+            if not lost and events[0] != opened:
+                raise Unfoldable(frame.seq_first, "the heading of its file says otherwise")
             if lost:
                 state.seq = Seq(frame.seq_first - 1)
             else:
@@ -48,13 +51,23 @@ def transcribed(
         else:
             enter(state, frame)
         for event in events:
-            tell = scribe.tells.get(type(event))
-            if tell is not None:
-                tell(state, event)
-            meter.take(state, event)
+            _put_down(scribe, meter, state, event)
             evolve(state, event)
         if state.findings:
             meter.figures.violations += len(state.findings)
             state.findings.clear()
     state = state if state is not None else opened_state(opened)
     return scribe.close(state, opened), state
+
+
+def _put_down(scribe: Scribe, meter: Meter, state: State, event: AnyEvent) -> None:
+    """What the event says of requests; one that no cache wrote says nothing."""
+    if isinstance(event, Opened):
+        check_opened(event, state.seq + 1)
+    try:
+        tell = scribe.tells.get(type(event))
+        if tell is not None:
+            tell(state, event)
+        meter.take(state, event)
+    except STRANGE:
+        scribe.pass_over()

@@ -1,6 +1,7 @@
 """Triage of journals that no cache wrote: any field of any event may say anything, and there is a verdict all the same."""
 
 import random
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
+from radixledger.cache.invariants import broken_laws
 from radixledger.journal.events import AnyEvent, Opened
 from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.triage.triage import triage
@@ -81,3 +83,66 @@ def test_what_is_printed_of_hostile_events_is_printed_without_a_fuss(
     hostile(tmp_path / "run", seed, SHAPES[seed])
     assert radixledger(["triage", str(tmp_path / "run"), "--no-report"]) in (0, 1)
     assert capsys.readouterr().out.startswith("rank 0: ")
+
+
+EVERYTHING = (
+    "whatif RUN --processes 1", "whatif RUN --processes 1 --set full_pages=50", "journal redact RUN --to RUN-hashed",
+    "export kv-events RUN", "replay verify RUN", "replay lost-reuse RUN",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_question_about_hostile_events_ends_in_an_exit_code(
+    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Columns that are no columns, keys of half a page, prompts of 2**62 tokens: answered or refused, never a bug of ours."""
+    hostile(tmp_path / "run", seed, [*SHAPES, *FULL_SHAPES, *STATE_SHAPES][seed % 5])
+    for command in EVERYTHING:
+        words = command.replace("RUN", str(tmp_path / "run")).split()
+        assert radixledger(words) in (0, 1, 3), command
+        assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("second", [{"full_pages": 2**31 - 2}, {"rows": 2**30}, {"page_size": 0}])
+def test_a_later_epoch_cannot_ask_for_more_memory_than_the_first(
+    tmp_path: Path, second: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = opened(SHAPES[1], redaction="plain")
+    journal = FrameList(first)
+    Driven(1, SHAPES[1], recorder=journal).run(20)
+    again = replace(first, epoch=2, config=replace(first.config, **second))
+    put_down(tmp_path / "run", [*(list(frame.events) for frame in journal.frames), [again]])
+    for command in EVERYTHING:
+        assert radixledger(command.replace("RUN", str(tmp_path / "run")).split()) in (0, 1, 3), command
+        assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "lie", [{"stride": 0}, {"stride": -4}, {"stride": 2**40}, {"route": "nobody's"}, {"ranks": 0}]
+)
+def test_an_opening_that_opens_nothing_is_refused(
+    tmp_path: Path, lie: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_down(tmp_path / "run", [[replace(opened(SHAPES[1], redaction="plain"), **lie)]])
+    for command in EVERYTHING:
+        told = radixledger(command.replace("RUN", str(tmp_path / "run")).split())
+        assert told == 3 or (told == 0 and "redact" in command), command
+        assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_row_that_says_it_is_endless_is_judged_in_little_memory(tmp_path: Path) -> None:
+    """A length of 2**31 - 1 tokens in a row of 64 pages: no law lays the pages between out."""
+    journal = FrameList(opened(SHAPES[1], redaction="plain"))
+    driven = Driven(1, SHAPES[1], recorder=journal)
+    driven.run(40)
+    state = driven.cache.state
+    state.rows.length[next(iter(state.requests.values())).row] = 2**31 - 1
+    tracemalloc.start()
+    told = [finding for finding in broken_laws(state) if "do not fit its row" in finding.detail]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert {each.law for each in told} >= {
+        "lengths_of_a_row_line_up",
+        "a_row_shows_the_window_that_is_mapped",
+    }
+    assert peak < 1 << 22

@@ -22,6 +22,7 @@ from radixledger.replay.export.kv_events import batches
 from radixledger.tools.console import USAGE, CommandFailure, count_text, examples, remark
 from radixledger.tools.event_lines import refuse_to_follow_a_copy
 from radixledger.tools.lazy_group import imported
+from radixledger.tools.printable import say_lines
 from radixledger.tools.replay.arguments import salvage_flag, the_rank
 from radixledger.tools.run_argument import run_of_one_rank_argument
 
@@ -77,7 +78,7 @@ def command(
 def _to_stdout(reader: JournalReader, *, follow: bool) -> None:
     encode = msgspec.json.Encoder().encode
     for number, batch in enumerate(batches(reader, _following(reader, _nothing_to_do) if follow else None)):
-        click.echo(encode({"number": number} | msgspec.structs.asdict(batch)))
+        say_lines(encode({"number": number} | msgspec.structs.asdict(batch)))
         if follow:
             sys.stdout.flush()
 

@@ -29,6 +29,7 @@ from radixledger.tools.console import (
     print_json,
     remark,
 )
+from radixledger.tools.printable import say
 from radixledger.tools.replay.arguments import salvage_flag, watched
 from radixledger.tools.run_argument import run_argument
 
@@ -81,7 +82,7 @@ def command(run: Path, output: Path, rank: int | None, *, force: bool, salvage: 
     if as_json:
         print_json({"path": str(output), "entries": entries, "bytes": size, "findings": broken})
     else:
-        click.echo(
+        say(
             f"{output}: {count_of(entries, 'trace event')}, {bytes_text(size)}; open it in https://ui.perfetto.dev"
         )
     for reader in readers:

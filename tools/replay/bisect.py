@@ -38,6 +38,7 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import as_json, line, time_text
 from radixledger.tools.load import told_plainly
+from radixledger.tools.printable import say
 from radixledger.tools.replay.arguments import rank_option, salvage_flag, the_rank, watched
 from radixledger.tools.run_argument import run_of_one_rank_argument
 
@@ -199,35 +200,31 @@ def _events(reader: JournalReader, found: Found) -> list[tuple[str, dict[str, ob
 def _print(question: _Question, found: Found, events: list[str]) -> None:
     asked = f"asked {count_of(found.looks, 'time')}, {found.snapshots} of them at snapshots"
     if found.contradicted:
-        click.echo(f"a snapshot says yes behind event {found.contradicted}, and the events up to it say no")
-        click.echo("`radixledger replay verify` compares the two")
+        say(f"a snapshot says yes behind event {found.contradicted}, and the events up to it say no")
+        say("`radixledger replay verify` compares the two")
     elif not found.first:
         hint = "; --first looks at every command" if question.by_halves and not found.every_command else ""
-        click.echo(f"{question.words}: no; {asked}{hint}")
+        say(f"{question.words}: no; {asked}{hint}")
     else:
         span = (
             f"{found.first}" if found.first == found.last else f"{found.first} to {found.last}, one command"
         )
-        click.echo(
-            f"{question.words}: first behind event {span}, {time_text(found.time_ns)}, step {found.step}"
-        )
+        say(f"{question.words}: first behind event {span}, {time_text(found.time_ns)}, step {found.step}")
         if found.detail:
-            click.echo(f"  {found.detail}")
+            say(f"  {found.detail}")
         for text in events:
-            click.echo(text)
-        click.echo(
-            f"\n{f'no behind event {found.no_at}' if found.no_at else 'yes from the beginning on'}; {asked}"
-        )
+            say(text)
+        say(f"\n{f'no behind event {found.no_at}' if found.no_at else 'yes from the beginning on'}; {asked}")
         _print_turns(question, found)
 
 
 def _print_turns(question: _Question, found: Found) -> None:
     if len(found.turns) > 1:
         turns = ", ".join(f"{'yes' if turn.now else 'no'} behind {turn.seq}" for turn in found.turns)
-        click.echo(f"it turned {count_of(len(found.turns), 'time')}: {turns}")
+        say(f"it turned {count_of(len(found.turns), 'time')}: {turns}")
     if not found.at_the_end:
-        click.echo("at the end of the journal it is no again")
+        say("at the end of the journal it is no again")
     if question.by_halves and not found.every_command:
-        click.echo(
+        say(
             "found by halves: there may be an earlier place if it turned back; --first looks at every command"
         )

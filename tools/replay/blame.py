@@ -27,6 +27,7 @@ from radixledger.tools.console import (
     print_json,
     remark,
 )
+from radixledger.tools.printable import say
 from radixledger.tools.replay.arguments import rank_option, salvage_flag, the_rank, watched
 from radixledger.tools.replay.life_table import AnyStep, print_story, step_json
 from radixledger.tools.run_argument import run_of_one_rank_argument
@@ -80,7 +81,7 @@ def command(
     if as_json:
         print_json([step_json(step) for step in steps])
     elif not steps:
-        click.echo(f"nothing ever happened to {what}")
+        say(f"nothing ever happened to {what}")
     else:
         print_story(steps, what)
     for notice in reader.notices:

@@ -36,6 +36,7 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.event_text import as_json, line, ranges, time_text
+from radixledger.tools.printable import say
 from radixledger.tools.replay.arguments import rank_option, salvage_flag, seq_of, the_rank, watched
 from radixledger.tools.run_argument import RunPath, is_url, located, one_rank
 
@@ -118,16 +119,16 @@ def _state(side: _Side) -> State:
 
 def _print_states(sides: Sequence[_Side], states: Sequence[State], found: StateDiff) -> None:
     for name, side, state in zip("AB", sides, states, strict=True):
-        click.echo(f"{name}: {side.given}, behind event {state.seq}")
+        say(f"{name}: {side.given}, behind event {state.seq}")
     if not found.same_run:
         by = (
             "the keys of their path"
             if found.keys
             else "their place in the tree, as keys were hashed differently"
         )
-        click.echo(f"two runs: requests are compared by request id, nodes by {by}")
+        say(f"two runs: requests are compared by request id, nodes by {by}")
     if not found.differs:
-        click.echo("\nno difference")
+        say("\nno difference")
     for title, rows in (("numbers", found.numbers), ("requests", found.requests), ("tree", found.nodes)):
         _print_differences(title, rows)
     pages = [(each.pool, each.a, each.b, len(each.pages), ranges(each.pages, 8)) for each in found.pages]
@@ -145,7 +146,7 @@ def _print_differences(title: str, rows: Sequence[Differs]) -> None:
 
 def _print_more(count: int) -> None:
     if count > SHOWN:
-        click.echo(f"... and {count - SHOWN} more; --json has them all")
+        say(f"... and {count - SHOWN} more; --json has them all")
 
 
 def _journals(sides: Sequence[_Side], level: str | None, *, as_json: bool) -> bool:
@@ -159,7 +160,7 @@ def _journals(sides: Sequence[_Side], level: str | None, *, as_json: bool) -> bo
         print_json({"differ": differs, "level": counts, "openings": openings, "keys": keys} | told)
         return differs
     for name, side in zip("AB", sides, strict=True):
-        click.echo(f"{name}: {side.given}, rank {side.reader.rank}, route {side.reader.opened.route}")
+        say(f"{name}: {side.given}, rank {side.reader.rank}, route {side.reader.opened.route}")
     if openings:
         rows = [(name, str(mine), str(theirs)) for name, (mine, theirs) in openings.items()]
         print_table(("opened with", "A", "B"), rows, title="\nnot opened alike")
@@ -179,21 +180,21 @@ def _compared(sides: Sequence[_Side], level: str, *, keys: bool) -> Compared:
 def _print_compared(title: str, found: Compared) -> None:
     parting = found.parting
     if parting is None:
-        click.echo(f"\n{title}: the same, {count_of(found.compared, 'event')}")
+        say(f"\n{title}: the same, {count_of(found.compared, 'event')}")
     else:
-        click.echo(f"\n{title}: {_verdict(parting)}, behind {count_of(found.compared, 'event')} in common")
+        say(f"\n{title}: {_verdict(parting)}, behind {count_of(found.compared, 'event')} in common")
         for mine, theirs in parting.before:
-            click.echo(f"  = {_text(mine)}  (B: {theirs.seq})")
+            say(f"  = {_text(mine)}  (B: {theirs.seq})")
         for sign, places in zip("AB", parting.behind, strict=True):
             for place in places:
-                click.echo(f"  {sign} {_text(place)}")
+                say(f"  {sign} {_text(place)}")
         if parting.fields:
-            click.echo("  what differs, numbers being names of first appearance:")
+            say("  what differs, numbers being names of first appearance:")
         for name, (mine, theirs) in parting.fields.items():
-            click.echo(f"    {name}: A {_short(mine)}, B {_short(theirs)}")
+            say(f"    {name}: A {_short(mine)}, B {_short(theirs)}")
     if found.renamed:
         names = ", ".join(f"{a} is {b}" for a, b in found.renamed[:4])
-        click.echo(f"  request ids are spelt otherwise: {names}")
+        say(f"  request ids are spelt otherwise: {names}")
 
 
 def _verdict(parting: Parting) -> str:

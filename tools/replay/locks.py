@@ -22,6 +22,7 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.event_text import time_text
+from radixledger.tools.printable import say
 from radixledger.tools.replay.arguments import rank_option, salvage_flag, seq_of, the_rank, watched
 from radixledger.tools.run_argument import run_of_one_rank_argument
 
@@ -63,23 +64,23 @@ def command(run: Path, rank: int | None, at: str | None, salvage: bool, as_json:
 
 def _print_report(report: LockReport) -> None:
     where = f"rank {report.rank}, event {report.seq}, {time_text(report.time_ns)}, step {report.step}"
-    click.echo(f"{where}: {count_of(len(report.holds), 'lock')}")
+    say(f"{where}: {count_of(len(report.holds), 'lock')}")
     for pool, capacity, available, evictable, protected in (
         ("FULL", report.full_capacity, report.full_available, report.full_evictable, report.full_protected),
         ("SWA", report.swa_capacity, report.swa_available, report.swa_evictable, report.swa_protected),
     ):
         if capacity:
             counts = f"{count_text(available)} free, {count_text(evictable)} evictable, {count_text(protected)} locked"
-            click.echo(f"{pool}, {count_text(capacity)} pages: {counts}")
+            say(f"{pool}, {count_text(capacity)} pages: {counts}")
     if report.holds:
         columns = ("for", "node", "window", "since", "steps", "FULL", "SWA")
         title = "\nlocks, the oldest first: windows in tokens; pages that it alone keeps, of those it holds"
         print_table(columns, [_row(each) for each in report.holds], title=title)
         told = [f"{holder(each)}: {text}" for each in report.holds if (text := "; ".join(_meanwhile(each)))]
         if told:
-            click.echo("\nwhile they were held")
+            say("\nwhile they were held")
         for line in told:
-            click.echo(line)
+            say(line)
     _print_faults(report)
 
 
@@ -138,4 +139,4 @@ def _print_faults(report: LockReport) -> None:
         columns, rows, title=f"\n{count_of(report.fault_count, 'fault')}, in the words of unbalanced_lock"
     )
     if report.fault_count > len(rows):
-        click.echo(f"... and {count_text(report.fault_count - len(rows))} more")
+        say(f"... and {count_text(report.fault_count - len(rows))} more")

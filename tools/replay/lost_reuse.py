@@ -28,6 +28,7 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.event_text import time_text
+from radixledger.tools.printable import say, say_lines
 from radixledger.tools.replay.arguments import salvage_flag, watched
 from radixledger.tools.run_argument import as_given, run_argument
 
@@ -86,7 +87,7 @@ def command(
     elif not each:
         for place, account in enumerate(accounts):
             if place:
-                click.echo()
+                say()
             _print_account(run, account, worst)
     if any(account.missing for account in accounts):
         exit_with(FINDINGS)
@@ -104,18 +105,18 @@ def _as_json(account: Reuse, worst: int) -> dict[str, object]:
 
 def _print_miss(miss: Miss, as_json: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.encode(miss))
+        say_lines(msgspec.json.encode(miss))
         return
     head = f"{miss.seq:>9}  {time_text(miss.time_ns)}  step {miss.step:<6}  hit {miss.hit} of {miss.prompt}  {miss.stop:<11}"
     told = [f"{kind} {miss.kinds[kind]}" for kind in KINDS[1:] if miss.kinds[kind]]
     by = [f"[{each.start}, {each.stop}) by event {each.seq} {each.event} {each.cause}" for each in miss.lost]
     prefix = f"rank {miss.rank}  "
-    click.echo("  ".join([prefix + head, miss.rid, ", ".join(told), *by]))
+    say("  ".join([prefix + head, miss.rid, ", ".join(told), *by]))
 
 
 def _print_account(run: Path, account: Reuse, worst: int) -> None:
     many, prompt = count_of(account.requests, "request"), account.prompt_tokens
-    click.echo(f"rank {account.rank}, route {account.route}: {many}, {count_text(prompt)} prompt tokens\n")
+    say(f"rank {account.rank}, route {account.route}: {many}, {count_text(prompt)} prompt tokens\n")
     if not account.requests:
         return
     rows = [
@@ -130,7 +131,7 @@ def _print_account(run: Path, account: Reuse, worst: int) -> None:
     if causes:
         _print_causes(account, causes)
     else:
-        click.echo("\nnothing was lost: no event took what a later request asked for")
+        say("\nnothing was lost: no event took what a later request asked for")
     if causes and worst:
         _print_worst(run, account, worst)
 
@@ -158,7 +159,7 @@ def _print_worst(run: Path, account: Reuse, worst: int) -> None:
     columns = ("event", "cause", "took", "tokens", "misses", "one of", "for")
     print_table(columns, [_worst_row(each) for each in events], title="\nthe events that cost most")
     where = f"{shlex.quote(as_given(run))} {shlex.quote(events[0].rid)}"
-    click.echo(f"\nwhy the first one missed: radixledger replay why-miss {where}")
+    say(f"\nwhy the first one missed: radixledger replay why-miss {where}")
 
 
 def _worst_row(each: Worst) -> tuple[object, ...]:

@@ -23,6 +23,7 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.event_text import time_text
+from radixledger.tools.printable import say
 from radixledger.tools.replay.arguments import (
     rank_option,
     salvage_flag,
@@ -101,8 +102,8 @@ def _print_parts(state: State, left_out: set[str]) -> None:
         if rows:
             print_table(columns, rows, title=f"\n{title}")
         else:
-            click.echo(f"\n{title}: none")
+            say(f"\n{title}: none")
     if "tree" not in left_out:
-        click.echo("\ntree: positions in tokens, pages by number")
+        say("\ntree: positions in tokens, pages by number")
         for line in state_text.tree_lines(state):
-            click.echo(line)
+            say(line)

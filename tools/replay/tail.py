@@ -25,6 +25,7 @@ from radixledger.tools.event_lines import (
     until_closed,
 )
 from radixledger.tools.event_text import ranges, time_text
+from radixledger.tools.printable import in_a_line, say_lines
 from radixledger.tools.replay.arguments import rank_option, salvage_flag, the_rank
 from radixledger.tools.run_argument import run_of_one_rank_argument
 
@@ -130,15 +131,15 @@ class _Lines:
 
 
 def _print_as_json(alarm: Alarm) -> None:
-    click.echo(msgspec.json.encode({"type": "ALARM"} | asdict(alarm)))
+    say_lines(msgspec.json.encode({"type": "ALARM"} | asdict(alarm)))
 
 
 def _print_alarm(alarm: Alarm) -> None:
     """A loud line, then the page, whose it is, and where in the server that was."""
     head = f"!!! event {alarm.seq}, {time_text(alarm.time_ns)}, step {alarm.step}: {alarm.law}"
-    click.echo(click.style(head, fg="red", bold=True))
+    click.echo(click.style(in_a_line(head), fg="red", bold=True))
     for name, text in _facts(alarm):
-        click.echo(click.style(f"!!! {name:<10}{text}", fg="red"))
+        click.echo(click.style(in_a_line(f"!!! {name:<10}{text}"), fg="red"))
 
 
 def _facts(alarm: Alarm) -> Iterator[tuple[str, str]]:

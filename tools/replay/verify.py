@@ -27,6 +27,7 @@ from radixledger.tools.console import (
     seconds_text,
 )
 from radixledger.tools.event_text import ranges, time_text
+from radixledger.tools.printable import say
 from radixledger.tools.replay.arguments import salvage_flag, watched
 from radixledger.tools.replay.life_table import print_story
 from radixledger.tools.run_argument import as_given, run_argument
@@ -91,7 +92,7 @@ def _print_reports(run: Path, reports: list[RankReport], seconds: float) -> None
         _print_report(run, each)
     events = sum(each.events for each in reports)
     rate = count_text(round(events / seconds)) if seconds else "?"
-    click.echo(f"\n{count_text(events)} events in {seconds_text(seconds)}, {rate} a second")
+    say(f"\n{count_text(events)} events in {seconds_text(seconds)}, {rate} a second")
 
 
 def _verdict(report: RankReport) -> str:
@@ -121,34 +122,32 @@ def _print_report(run: Path, report: RankReport) -> None:
     if report.unreadable:
         lines.append(f"unreadable from here on: {report.unreadable}")
     for line in lines:
-        click.echo(f"rank {report.rank}: {line}")
+        say(f"rank {report.rank}: {line}")
     if report.findings:
         _print_findings(run, report)
 
 
 def _print_findings(run: Path, report: RankReport) -> None:
     first = report.findings[0]
-    click.echo(f"\nrank {report.rank}, first wrong event: {_finding_text(first)}")
+    say(f"\nrank {report.rank}, first wrong event: {_finding_text(first)}")
     if report.first_frame is not None:
-        click.echo(
-            f"  it holds before event {report.first_frame[0]} and not after event {report.first_frame[1]}"
-        )
+        say(f"  it holds before event {report.first_frame[0]} and not after event {report.first_frame[1]}")
     if report.story:
         page = f"{first.pool} page {first.pages[0]}"
         print_story(report.story, f"what happened to {page} until then (the end of it)")
         where = f"--rank {report.rank} --pool {first.pool.lower()} --page {first.pages[0]}"
-        click.echo(f"the whole story: radixledger replay blame {shlex.quote(as_given(run))} {where}")
+        say(f"the whole story: radixledger replay blame {shlex.quote(as_given(run))} {where}")
     if len(report.findings) > 1:
         print_table(("law", "findings"), sorted(report.broken.items()), title="\nall findings, by law")
         for each in report.findings[1:]:
-            click.echo(_finding_text(each))
+            say(_finding_text(each))
         told = len(report.findings)
         more = sum(report.broken.values()) - told
         if more > 0:
-            click.echo(f"... and {count_text(more)} more")
+            say(f"... and {count_text(more)} more")
     for law in _to_be_narrowed(report):
         place = f"{shlex.quote(as_given(run))} --rank {report.rank} --law {law}"
-        click.echo(f"which event broke it: radixledger replay bisect {place}")
+        say(f"which event broke it: radixledger replay bisect {place}")
 
 
 def _to_be_narrowed(report: RankReport) -> list[str]:

@@ -29,6 +29,7 @@ from radixledger.tools.console import (
     stdout,
 )
 from radixledger.tools.event_text import time_text
+from radixledger.tools.printable import say
 from radixledger.tools.replay.arguments import salvage_flag, watched
 from radixledger.tools.run_argument import run_argument
 
@@ -76,9 +77,9 @@ def command(run: Path, rid: str, rank: int | None, salvage: bool, as_json: bool)
         return
     for place, (miss, opened) in enumerate(found):
         if place:
-            click.echo()
+            say()
         for line in _told(miss, opened):
-            click.echo(line)
+            say(line)
 
 
 def _told(miss: Miss, opened: Opened) -> Iterator[str]:

@@ -34,6 +34,7 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.drill import DoubleFree, plant_double_free
 from radixledger.tools.load import load_all
+from radixledger.tools.printable import say
 from radixledger.tools.serve.command import facts_of
 from radixledger.tools.serve.conversations import Conversations, Talk
 from radixledger.tools.serve.demo_routes import other_routes
@@ -190,7 +191,7 @@ def question(folder: Path) -> None:
         shared = ask_sql(connection, SAME_PAGE)
         show(shared, shared.columns, "\nequal page numbers on two ranks, at the same step, are two pages")
         broken = [check.name for check in of_kind("check") if ask(connection, check).rows]
-        click.echo(
+        say(
             f"\n{len(of_kind('check'))} checks in SQL, {'findings by ' + ', '.join(broken) if broken else 'no findings'}"
         )
     missing = [event for event in HAPPENINGS if not happened.get(event)]
@@ -249,7 +250,7 @@ def drill(folder: Path) -> DoubleFree:
     )
     for each in report.story:
         if each.wrong:
-            click.echo(f"event {each.seq}: {each.wrong}")
+            say(f"event {each.seq}: {each.wrong}")
     told = [(row["rank"], row["pool"], row["page"], row["first_seq"], row["second_seq"]) for row in rows]
     if (
         found is None
@@ -275,11 +276,9 @@ def close(folder: Path, planted: DoubleFree, seconds: float) -> None:
         "The answers are the same with the cache and without it. The journals alone give back every state that was",
         "served from. Two programs that share no code name the one planted event, out of thousands.",
     )
-    click.echo(
-        f"All of it lies in {folder}. Look next at (docs/triage.md says which command fits which symptom):\n"
-    )
+    say(f"All of it lies in {folder}. Look next at (docs/triage.md says which command fits which symptom):\n")
     if shutil.which("radixledger") is None:
-        click.echo(f"first, to have radixledger on your path: . {activation()}\n")
+        say(f"first, to have radixledger on your path: . {activation()}\n")
     sizes = f"--page-size {WARM.page_size} --full-pages {WARM.full_pages} --swa-pages {WARM.swa_pages} --dp-size {WARM.ranks}"
     steps = f"--chunked-prefill-size {WARM.chunk_tokens} --max-running-requests {WARM.running}"
     print_facts({
@@ -305,4 +304,4 @@ def show(answer: Answer, columns: Sequence[str], name: str, remarked: str = "") 
     rows = [[row[place] for place in places] for row in answer.rows]
     print_table(columns, rows, title=name)
     if remarked:
-        click.echo(remarked)
+        say(remarked)

@@ -6,10 +6,9 @@ Not a part itself. Rule: a part fails when something that it is there to show di
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from radixledger.tools.console import FINDINGS, CommandFailure, progress, waiting
 from radixledger.tools.opening import Recording
+from radixledger.tools.printable import say
 from radixledger.tools.serve.engine import Then, nothing
 from radixledger.tools.serve.loader import Checkpoint
 from radixledger.tools.serve.offline import Report, Setup, make_runner, serve_lines, sizes_of
@@ -44,10 +43,10 @@ def cached(results: Sequence[Result]) -> int:
 
 def title(text: str, *explained: str) -> None:
     """The head of a part."""
-    click.echo(f"\n{text}")
+    say(f"\n{text}")
     for line in explained:
-        click.echo(f"   {line}")
-    click.echo()
+        say(f"   {line}")
+    say()
 
 
 def failed(reason: str) -> CommandFailure:
