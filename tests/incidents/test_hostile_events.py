@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
-from radixledger.cache.invariants import broken_laws
+from radixledger.cache.laws.invariants import broken_laws
 from radixledger.journal.events import AnyEvent, Opened
 from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.triage.triage import triage
