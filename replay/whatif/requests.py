@@ -18,6 +18,7 @@ from radixledger.journal.events import (
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import Unfoldable, check_opened, enter, opened_state
+from radixledger.replay.whatif.believable import believe
 from radixledger.replay.whatif.meter import Meter
 from radixledger.replay.whatif.schedule import (
     Schedule,
@@ -51,7 +52,7 @@ def transcribed(
         else:
             enter(state, frame)
         for event in events:
-            _put_down(scribe, meter, state, event)
+            _put_down(scribe, meter, state, event, writer)
             evolve(state, event)
         if state.findings:
             meter.figures.violations += len(state.findings)
@@ -60,14 +61,15 @@ def transcribed(
     return scribe.close(state, opened), state
 
 
-def _put_down(scribe: Scribe, meter: Meter, state: State, event: AnyEvent) -> None:
+def _put_down(scribe: Scribe, meter: Meter, state: State, event: AnyEvent, writer: ScheduleWriter) -> None:
     """What the event says of requests; one that no cache wrote says nothing."""
     if isinstance(event, Opened):
         check_opened(event, state.seq + 1)
     try:
         tell = scribe.tells.get(type(event))
         if tell is not None:
+            believe(state, event)
             tell(state, event)
         meter.take(state, event)
     except STRANGE:
-        scribe.pass_over()
+        writer.note("events say what cannot be, and are passed over")

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from radixledger.cache.arguments import name_space, number, text
 from radixledger.cache.state import State
 from radixledger.cache.window import key_length
 from radixledger.journal.causes import Operation, Site, cause
@@ -30,6 +29,7 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.moves import ids_of, pages_of
 from radixledger.journal.units import UNBOUND, TokenCount
+from radixledger.replay.whatif.believable import in_a_row, longest
 from radixledger.replay.whatif.open_job import OpenJob, known_key, one, path_key
 from radixledger.replay.whatif.room import has_room_for
 from radixledger.replay.whatif.schedule import (
@@ -42,7 +42,7 @@ from radixledger.replay.whatif.schedule import (
     Restart,
     Schedule,
     ScheduleWriter,
-)
+)  # fmt: skip
 
 _DECODE = cause(Operation.EXTEND, Site.DECODE)
 USUAL_CHUNK = 2048
@@ -101,8 +101,6 @@ class Scribe:
         self._forced = event.stop == Stop.FORCED_MISS
 
     def _admit(self, state: State, event: Admitted) -> OpenJob:
-        text(event.rid, "rid"), name_space(event.namespace), number(event.priority, "priority")
-        _in_a_row(state, event.prompt)
         live = self._waiting.pop(event.rid, None)
         if live is None or event.prompt < live.tokens or live.namespace != event.namespace:
             if live is not None:
@@ -128,7 +126,7 @@ class Scribe:
             return
         requests, grown = ids_of(event.requests), pages_of(event.grown)
         reached = state.rows.length[requests & state.rows.mask] + grown
-        _in_a_row(state, int(reached.max(initial=0)))
+        in_a_row(state, int(reached.max(initial=0)))
         decode = event.cause == _DECODE and bool((grown == 1).all())
         grown_to = dict(zip(requests.tolist(), reached.tolist(), strict=True))
         told = [(live, to) for each, to in grown_to.items() if (live := self._open.get(each)) is not None]
@@ -149,9 +147,8 @@ class Scribe:
     def _bound(self, state: State, event: Bound) -> None:
         """A server of its own rows wrote pages into one."""
         live = self._open.get(event.request)
-        if live is None or event.length < 0:
+        if live is None:
             return
-        _in_a_row(state, event.length)
         length = int(state.rows.length[state.row_of(event.request)])
         if event.length < length:
             self._writer.note("a server cut rows short, which is not sent again")
@@ -192,28 +189,21 @@ class Scribe:
         self._writer.tell(Keep(live.number, tokens))
         live.owed = False
 
-    def pass_over(self) -> None:
-        """An event could not be read: it names what does not exist, or its columns are no columns."""
-        self._writer.note("events name what does not exist, and are passed over")
-
     # -- its end ---------------------------------------------------------------------------------------------
 
     def _finished(self, state: State, event: Finished) -> None:
         self._keep_owed(state, [event.request])
-        _in_a_row(state, event.tokens)
         key = path_key(state.nodes.get(event.node)) + event.key
         live = self._left(state, event.request, End.FINISHED, event.tokens, key)
         if live is not None:
             self._end(live, len(key) // state.stride)
 
     def _retracted(self, state: State, event: Retracted) -> None:
-        _in_a_row(state, event.tokens)
         live = self._left(state, event.request, End.RETRACTED, event.tokens)
         if live is not None:
             self._waiting[live.rid] = live
 
     def _aborted(self, state: State, event: Aborted) -> None:
-        _in_a_row(state, event.tokens)
         live = self._left(state, event.request, End.ABORTED, event.tokens)
         if live is not None:
             self._end(live, -1)
@@ -263,7 +253,7 @@ class Scribe:
         """Put down what is known of those who have not ended."""
         for request, live in self._open.items():
             length = int(state.rows.length[state.row_of(request)]) if request in state.requests else -1
-            if 0 <= length <= _most(state):
+            if 0 <= length <= longest(state):
                 live.reached(length, known_key(state, request))
             self._end(live, -1)
         for live in self._waiting.values():
@@ -278,13 +268,3 @@ class Scribe:
         if opened.config.host_pages:
             self._writer.note("the host tier is left out")
         return self._writer.close(opened, self._longest_step or USUAL_CHUNK)
-
-
-def _in_a_row(state: State, tokens: int) -> None:
-    """Raise ValueError where a request cannot have so many tokens: what is made of them would be as large as the lie."""
-    if not 0 <= tokens <= _most(state):
-        raise ValueError(f"a row has {_most(state)} tokens, and not {tokens}")
-
-
-def _most(state: State) -> int:
-    return state.config.context_pages * state.page_size
