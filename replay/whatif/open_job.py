@@ -5,6 +5,7 @@ Rule: of several attempts at one request, what the longest one told counts.
 
 from radixledger.cache.state import Node, State
 from radixledger.journal.events import Admitted
+from radixledger.replay.whatif.believable import longest
 from radixledger.replay.whatif.schedule import Job
 
 
@@ -29,6 +30,11 @@ class OpenJob:
     def job(self, given: int) -> Job:
         """What stands in the schedule; `given` pages of its key were given to the cache at its end, -1 for no such end."""
         return Job(self.rid, self.namespace, self.priority, self.prompt, self.tokens, self.key, given)
+
+
+def known_length(state: State, request: int) -> int:
+    """The tokens of a live request, and no more than its row holds."""
+    return min(int(state.rows.length[state.row_of(request)]), longest(state))
 
 
 def known_key(state: State, request: int) -> bytes:

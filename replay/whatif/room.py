@@ -8,6 +8,9 @@ from radixledger.cache.window import pages_for, window_pages
 from radixledger.journal.events import Opened
 from radixledger.replay.whatif.schedule import Job
 
+USUAL_CHUNK = 2048
+"""Prompt tokens of a step where a journal has no prompt step to measure."""
+
 
 def has_room_for(
     state: State, prompt: int, *, owed: int, computing: int, decoding: int, chunk_tokens: int

@@ -29,9 +29,9 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.moves import ids_of, pages_of
 from radixledger.journal.units import UNBOUND, TokenCount
-from radixledger.replay.whatif.believable import in_a_row, longest
-from radixledger.replay.whatif.open_job import OpenJob, known_key, one, path_key
-from radixledger.replay.whatif.room import has_room_for
+from radixledger.replay.whatif.believable import in_a_row
+from radixledger.replay.whatif.open_job import OpenJob, known_key, known_length, one, path_key
+from radixledger.replay.whatif.room import USUAL_CHUNK, has_room_for
 from radixledger.replay.whatif.schedule import (
     Admit,
     Empty,
@@ -42,15 +42,13 @@ from radixledger.replay.whatif.schedule import (
     Restart,
     Schedule,
     ScheduleWriter,
-)  # fmt: skip
+)
 
 _DECODE = cause(Operation.EXTEND, Site.DECODE)
-USUAL_CHUNK = 2048
-"""Prompt tokens of a step where a journal has no prompt step to measure."""
 
 
 class Scribe:
-    """Puts down what each event says of requests, before it changes the state."""
+    """What the open requests are known to be, and one function for each event that tells of them."""
 
     def __init__(self, writer: ScheduleWriter) -> None:
         self._writer = writer
@@ -252,9 +250,8 @@ class Scribe:
     def _let_go(self, state: State) -> None:
         """Put down what is known of those who have not ended."""
         for request, live in self._open.items():
-            length = int(state.rows.length[state.row_of(request)]) if request in state.requests else -1
-            if 0 <= length <= longest(state):
-                live.reached(length, known_key(state, request))
+            if request in state.requests:
+                live.reached(known_length(state, request), known_key(state, request))
             self._end(live, -1)
         for live in self._waiting.values():
             self._end(live, -1)
