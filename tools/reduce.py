@@ -116,7 +116,7 @@ def _tell(least: Reduced, output: Path | None) -> None:
     ]
     if not least.finished:
         lines.append("time ran out before everything was tried: give more with --seconds")
-    if least.deeds[-1].decided is None:
+    if least.wrong is None:
         lines.append(
             "the installed cache decides as was recorded: the file fails until it is mended, or its caller is"
         )
@@ -142,7 +142,7 @@ def _as_data(least: Reduced, text: str, output: Path | None) -> dict[str, object
         "commands_after": len(least.deeds),
         "tried": least.tried,
         "finished": least.finished,
-        "decided_so_today": least.deeds[-1].decided is None,
+        "decided_so_today": least.wrong is None,
         "schedule": [to_builtins(each) for each in schedule_of(least)],
         "file": str(output) if output is not None else text,
     }

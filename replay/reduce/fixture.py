@@ -94,11 +94,21 @@ def _paragraph(reduced: Reduced) -> str:
     text = (
         f"{first.law.replace('_', ' ').capitalize()}: broken by event {first.seq:,} of rank {incident.opened.rank} in "
         f"step {first.step}. {detail[:300].rstrip('.')}. Reduced from {incident.events:,} events to "
-        f"{reduced.enacted.size}; the last command is the one that was decided wrongly."
+        f"{reduced.enacted.size}; {_which(reduced)}."
     )
     head, _, rest = text.partition(": ")
     body = textwrap.fill(rest[:1].upper() + rest[1:], WIDTH, break_long_words=False, break_on_hyphens=False)
     return f"{head}.\n\n{body}\n"
+
+
+def _which(reduced: Reduced) -> str:
+    """Which command was decided wrongly: an asked for law may break by the consequences of an earlier one."""
+    last = len(reduced.deeds) - 1
+    if reduced.wrong is None or reduced.deeds[last].decided is not None:
+        return "the last command is the one that was decided wrongly"
+    return (
+        f"command {reduced.wrong + 1} of {last + 1} was decided wrongly, and the last one met what came of it"
+    )
 
 
 def _config(config: Config) -> str:

@@ -30,6 +30,11 @@ class Reduced(NamedTuple):
     finished: bool
     """Whether nothing more can be left out, as far as it was looked for; else time ran out."""
 
+    @property
+    def wrong(self) -> int | None:
+        """The place of the first deed that is not decided so today; None where all are."""
+        return next((place for place, deed in enumerate(self.deeds) if deed.decided is not None), None)
+
 
 class CannotReduce(Exception):
     """The commands of an incident, performed again, do not show it; and why."""

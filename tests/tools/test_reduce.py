@@ -70,7 +70,9 @@ def test_a_law_that_breaks_later_is_the_one_that_the_file_is_about(
     assert run([*arguments, "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["law"], told["event"]) == (law, 604)
+    assert not told["decided_so_today"]
     assert f"def test_{law}() -> None:" in file.read_text()
+    assert "was decided wrongly, and the last one met what came of it." in " ".join(file.read_text().split())
 
 
 def test_a_file_that_is_there_is_replaced_with_force_alone(
