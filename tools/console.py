@@ -161,6 +161,8 @@ def print_facts(facts: Mapping[str, object], *, title: str = "") -> None:
 
 def check_place(output: Path, *, force: bool) -> None:
     """Refuse a place where no file can go, before anything is read; raises CommandFailure."""
+    if output.exists() and not output.is_file():
+        raise CommandFailure(f"{output} is no file that could be replaced: name another one", USAGE)
     if output.exists() and not force:
         raise CommandFailure(
             f"{output} is there already: name another file, or replace it with --force", USAGE
