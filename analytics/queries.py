@@ -14,6 +14,7 @@ Rule: questions read tables and views, and change nothing.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -86,7 +87,8 @@ def find(name: str) -> Question:
     """The question of that name; raises QuestionError, with the names that are near, when there is none."""
     if question := questions().get(name):
         return question
-    near = [each for each in questions() if set(name.split("_")) & set(each.split("_"))]
+    alike = [each for each in questions() if set(name.split("_")) & set(each.split("_"))]
+    near = dict.fromkeys([*get_close_matches(name, questions()), *alike])
     hint = f" (near: {', '.join(near)})" if near else ""
     raise QuestionError(f"there is no question called {name!r}{hint}; --list shows them all")
 

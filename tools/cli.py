@@ -36,6 +36,7 @@ COMMANDS: dict[str, Subcommand] = {
         "radixledger.tools.journal",
         "command",
         "Look at a journal, count it, examine it, recover it, take the tokens out of it.",
+        is_group=True,
     ),
     "serve": Subcommand(
         "radixledger.tools.serve.command",
@@ -61,11 +62,13 @@ COMMANDS: dict[str, Subcommand] = {
         "radixledger.tools.replay.command",
         "command",
         "Rebuild what was true from a journal: verify it, show any state, tell a page's story.",
+        is_group=True,
     ),
     "export": Subcommand(
         "radixledger.tools.export.command",
         "command",
         "Give a journal to programs that know other formats: Perfetto, routers.",
+        is_group=True,
     ),
     "report": Subcommand(
         "radixledger.tools.report",

@@ -35,6 +35,8 @@ PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1
 PIPE_WIDTH = 10_000  # a pipe has no edge: rows stay whole, for grep and cut
 
+NO_ROWS = "no rows"
+
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON document, for programs.")
 """The `--json` flag of every command that reports; the command receives `as_json: bool`."""
 
@@ -137,13 +139,17 @@ def print_table(
     """Rows on stdout, numbers to the right; where the terminal is too narrow, one record under the other.
 
     Nothing is cut off at any width: a table that does not fit changes its shape instead. `otherwise`: the lines that
-    say the same and are printed in place of records.
+    say the same and are printed in place of records, which leave out what is empty. A table without rows says so.
     """
     console = stdout()
     table = _table(columns, rows)
     if title:
         console.print(printable(title), style="bold")
-    if Measurement.get(console, console.options.update(max_width=PIPE_WIDTH), table).maximum <= console.width:
+    if not rows:
+        console.print(NO_ROWS)
+    elif (
+        Measurement.get(console, console.options.update(max_width=PIPE_WIDTH), table).maximum <= console.width
+    ):
         console.print(table)
     elif otherwise:
         print_lines(otherwise)
@@ -156,7 +162,9 @@ def print_facts(facts: Mapping[str, object], *, title: str = "") -> None:
     console = stdout()
     if title:
         console.print(printable(title), style="bold")
-    _print_record(console, list(facts), list(facts.values()))
+    width = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        _print_fact(console, name, value, width)
 
 
 def check_place(output: Path, *, force: bool) -> None:
@@ -274,16 +282,17 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
 
 
 def _print_records(console: Console, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    width = max(map(len, columns))
     for place, row in enumerate(rows):
         if place:
             console.print()
-        _print_record(console, columns, row)
+        for name, value in zip(columns, row, strict=True):
+            if _cell(value).strip():
+                _print_fact(console, name, value, width)
 
 
-def _print_record(console: Console, names: Sequence[str], values: Sequence[object]) -> None:
-    width = max(map(len, names), default=0)
-    for name, value in zip(names, values, strict=True):
-        console.print(f"{name:<{width}}  {in_a_line(_cell(value).strip())}".rstrip(), soft_wrap=True)
+def _print_fact(console: Console, name: str, value: object, width: int) -> None:
+    console.print(f"{name:<{width}}  {in_a_line(_cell(value).strip())}".rstrip(), soft_wrap=True)
 
 
 def _cell(value: object) -> str:

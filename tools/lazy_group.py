@@ -5,7 +5,8 @@ start at once and without JAX; so is fsspec, when a URL is given. These are the 
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import click
@@ -26,6 +27,8 @@ class Subcommand(NamedTuple):
     module: str
     attribute: str
     help: str
+    is_group: bool = False
+    """Whether it has commands of its own, that somebody may look for beside it."""
 
 
 class LazyGroup(click.Group):
@@ -54,6 +57,28 @@ class LazyGroup(click.Group):
                 USAGE,
             ) from error
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click resolves it; a name that is none is answered with those that are near, in the groups below too."""
+        name = args[0]
+        if name not in self.table and not name.startswith("-") and not ctx.resilient_parsing:
+            places = dict.fromkeys(each for each, _ in self._names(ctx))
+            near = [f"{ctx.command_path} {call}" for close in get_close_matches(name, places) for call in self._calls(ctx, close)]  # fmt: skip
+            ctx.fail(f"No such command {name!r}." + (f" Did you mean: {', '.join(near)}?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+    def _calls(self, ctx: click.Context, name: str) -> list[str]:
+        return [call for each, call in self._names(ctx) if each == name]
+
+    def _names(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
+        """Every name, with what is typed for it from here."""
+        for name, entry in self.table.items():
+            yield name, name
+            if entry.is_group:
+                group: click.Group = imported(entry.module, entry.attribute)
+                yield from ((each, f"{name} {each}") for each in group.list_commands(ctx))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands from the table, importing none of them."""

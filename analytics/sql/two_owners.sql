@@ -1,6 +1,7 @@
 -- Two owners: a page was handed to a request, a node or a copy under way while somebody else held it, or without being allocated.
 --
 -- Both will think that it is theirs (J22, B14). The owner is whom the previous event of that page gave it to.
+-- So a page that an account gave up while another had it (foreign_free) is free to the events behind, and no row here.
 -- kind: check
 SELECT
     run, rank, epoch, pool, page, seq, event, cause, request,

@@ -1,9 +1,13 @@
 """The broken run of the tutorial is what its script makes, and what the tutorial says of it."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from radixledger.analytics.load import load
+from radixledger.analytics.queries import ask, find
+from radixledger.analytics.store import Database
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
@@ -46,3 +50,16 @@ def test_one_rank_is_wrong_and_the_pages_are_read_at_that_moment() -> None:
     (step,) = explained.steps
     assert any(use.startswith("reads FULL page") for use in step.uses)
     assert any("Device step 109 was running: it reads FULL page 50" in each for each in verdict(wrong))
+
+
+def test_sql_finds_it_by_a_question_that_the_table_of_symptoms_names() -> None:
+    """To SQL the pages are free behind the foreign free, so handing them out again makes no row of `two_owners`."""
+    database = Database()
+    load(database, PATH)
+    connection = database.questioned()
+    symptoms = (PATH.parent / "triage.md").read_text()
+    (row,) = [line for line in symptoms.splitlines() if line.startswith("| garbage in one answer, pieces of")]
+    found = {
+        name: rows for name in re.findall("`(.+?)`", row) if (rows := len(ask(connection, find(name)).rows))
+    }
+    assert found == {"foreign_free": 24}

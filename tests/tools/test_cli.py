@@ -49,7 +49,27 @@ def test_help_lists_the_table_without_importing_it(
 
 def test_an_unknown_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["no-such-command"]) == 2
-    assert "no-such-command" in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert "no-such-command" in told
+    assert "Did you mean" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["triag"], "radixledger triage?"),
+        (["verify", "X"], "radixledger replay verify?"),
+        (["verfy", "X"], "radixledger replay verify?"),
+        (["doctor"], "radixledger journal doctor?"),
+        (["perfeto"], "radixledger export perfetto?"),
+        (["replay", "blam"], "radixledger replay blame?"),
+    ],
+)
+def test_a_command_that_is_none_is_answered_with_those_that_are_near(
+    words: list[str], near: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == 2
+    assert f"Did you mean: {near}" in capfd.readouterr().err
 
 
 NO_NAME = pytest.mark.parametrize(

@@ -54,8 +54,16 @@ def test_a_table_too_wide_for_40_columns_becomes_records_and_loses_nothing(
         "",
         "rank         1",
         "check        every page has one owner",
-        "first event",
-    ]
+    ], "a field that has nothing in it is left out"
+
+
+@pytest.mark.parametrize("width", ["20", "60", "200"])
+def test_a_table_without_rows_says_so_at_every_width(
+    width: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    console.print_table(COLUMNS, [], title="violations")
+    assert capsys.readouterr().out.split("\n") == ["violations", "no rows", ""]
 
 
 def test_a_row_stays_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

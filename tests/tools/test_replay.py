@@ -289,7 +289,8 @@ def test_a_wrong_step_of_a_request_leaves_with_1(tmp_path: Path, capfd: Capture)
         (["--pool", "full", "--page", "61"], "pages 1 to 60 of 4 slots, not page 61"),
         (["--pool", "swa", "--slot", "3"], "page 0 is the padding sink"),
         (["--pool", "swa", "--page", "-1"], "pages 1 to 40"),
-        (["--page", "1"], "--pool"),
+        (["--page", "1"], "give --pool full or swa or recurrent or host with --page 1"),
+        (["--slot", "7"], "give --pool full or swa or recurrent or host with --slot 7"),
     ],
 )
 def test_a_page_that_is_none_is_a_usage_error(

@@ -180,6 +180,7 @@ def test_the_columns_of_a_table_are_shown(capfd: Capture) -> None:
         (["RUN"], "ask one thing"),
         (["RUN", "double_free", "--checks"], "ask one thing"),
         (["RUN", "double_fre"], "no question called 'double_fre'"),
+        (["RUN", "doublefree"], "no question called 'doublefree' (near: double_free)"),
         (["RUN", "page_life"], "page_life needs page"),
         (["RUN", "page_life", "--set", "page"], "--set page: write NAME=VALUE"),
         (["RUN", "hit_rate", "--set", "page=1"], "hit_rate has no parameter page"),

@@ -69,7 +69,13 @@ def command(
     """
     if [page, slot, node, request].count(None) != 3:
         raise CommandFailure("give one of --page, --slot, --node and --request", USAGE)
-    if (pool is None) != (node is not None or request is not None):
+    of_a_pool = page is not None or slot is not None
+    if of_a_pool and pool is None:
+        what = f"--page {page}" if page is not None else f"--slot {slot}"
+        raise CommandFailure(
+            f"each pool has its own numbers: give --pool {' or '.join(CAPACITIES)} with {what}", USAGE
+        )
+    if pool is not None and not of_a_pool:
         raise CommandFailure("--pool says where a --page or a --slot is, and goes with nothing else", USAGE)
     reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
     number = _page_of(reader, pool, page, slot) if pool is not None else 0
