@@ -8,6 +8,7 @@ from pathlib import Path
 
 from radixledger.journal.units import Rank
 from radixledger.replay.triage.align import span_of_step
+from radixledger.replay.triage.astray import Astray, Got
 from radixledger.replay.triage.causal_slice import SliceEvent
 from radixledger.replay.triage.ending import Ending
 from radixledger.replay.triage.explained import Explained
@@ -29,6 +30,7 @@ from radixledger.tools.run_argument import as_given
 
 LAST_SHOWN = 6
 PAGE_RUNS = 12
+GOT_SHOWN = 10
 
 
 def print_triage(told: list[RankTriage]) -> None:
@@ -140,6 +142,7 @@ def _print_explained(explained: Explained, name: str) -> None:
         title=f"\n{name}first wrong event",
     )
     _print_slice(explained, name)
+    _print_got(explained.astray, name)
     _print_scene(explained, name)
 
 
@@ -169,6 +172,30 @@ def _print_slice(explained: Explained, name: str) -> None:
         print_lines([f"left out: {', '.join(left)}"])
     if story.unfinished:
         print_lines(["the look back ended before the beginning of all of them"])
+
+
+def _print_got(astray: Astray, name: str) -> None:
+    """Whose answers are to be looked at; one that the verdict names already is not told again."""
+    if len(astray.got) < 2:
+        return
+    rows = [
+        (str(each.request), each.rid, count_text(each.seq), str(each.step), _pages_got(each))
+        for each in astray.got[:GOT_SHOWN]
+    ]
+    print_table(
+        ("request", "id", "since event", "step", "pages"),
+        rows,
+        title=f"\n{name}requests that got its pages next",
+    )
+    more = len(astray.got) - GOT_SHOWN
+    if more > 0:
+        print_lines([f"and {count_of(more, 'more request')}; --json names them all"])
+    if astray.cut:
+        print_lines(["the look ahead ended before all of its pages were handed out again"])
+
+
+def _pages_got(got: Got) -> str:
+    return ", ".join(f"{pool} {ranges(pages, PAGE_RUNS)}" for pool, pages in got.pages.items())
 
 
 _SLICE = ("event", "step", "what", "why", "did")

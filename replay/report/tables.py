@@ -9,6 +9,8 @@ from radixledger.replay.triage.causal_slice import SliceEvent
 from radixledger.replay.verdict import Told
 
 LAWS_SHOWN = 12
+PAGES_SHOWN = 12
+GOT_AT_ONCE = 10
 SHOWN_AT_ONCE = 8
 """Findings before a fold; what follows the first is often its consequence."""
 
@@ -18,6 +20,7 @@ def findings(place: int, sheet: Sheet) -> str:
     parts = "".join(
         [
             _slice(place, sheet),
+            _got(place, sheet),
             _scene(sheet),
             _turned_down(place, sheet),
             _leaks(place, sheet),
@@ -44,6 +47,29 @@ def _slice_row(place: int, event: SliceEvent) -> str:
         f"<tr{' class=wrong' if event.wrong else ''}><td class=n>{go(place, event.seq, f'{event.seq:,}')}<td class=n>{event.step:,}"
         f"<td>{event.event}<td>{shown(event.cause)}<td class=text>{'<b>wrong:</b> ' if event.wrong else ''}{did}</tr>"
     )
+
+
+def _got(place: int, sheet: Sheet) -> str:
+    """The requests that were handed pages of the wrong event next, where they are several; all of them."""
+    explained = sheet.told.explained
+    if explained is None or len(explained.astray.got) < 2:
+        return ""
+    rows = [
+        f"<tr><td class=n>{each.request}<td>{shown(each.rid)}<td class=n>{go(place, each.seq, f'{each.seq:,}')}<td class=n>{each.step:,}"
+        f"<td class=text>{'; '.join(f'{pool} {_first(pages)}' for pool, pages in each.pages.items())}</tr>"
+        for each in explained.astray.got
+    ]
+    head = "<th class=n>request<th>id<th class=n>since event<th class=n>step<th>pages"
+    later = f"<details><summary>{len(rows) - GOT_AT_ONCE:,} more</summary>{_table(head, ''.join(rows[GOT_AT_ONCE:]))}</details>"
+    return (
+        f"<h4>Requests that got its pages next: answers to look at</h4>{_table(head, ''.join(rows[:GOT_AT_ONCE]))}"
+        + (later if len(rows) > GOT_AT_ONCE else "")
+    )
+
+
+def _first(pages: Sequence[int]) -> str:
+    more = f" and {len(pages) - PAGES_SHOWN:,} more" if len(pages) > PAGES_SHOWN else ""
+    return ", ".join(map(str, pages[:PAGES_SHOWN])) + more
 
 
 def _scene(sheet: Sheet) -> str:

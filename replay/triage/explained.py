@@ -18,6 +18,7 @@ from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import fold
 from radixledger.replay.seek import Watch, beginning_before
+from radixledger.replay.triage.astray import Astray, astray
 from radixledger.replay.triage.causal_slice import (
     CausalSlice,
     SliceEvent,
@@ -61,6 +62,8 @@ class Explained(Struct):
     taker: int
     slice: CausalSlice
     after: list[SliceEvent]
+    astray: Astray
+    """All its pages that somebody else had, and every request that got one next."""
     rids: dict[int, str]
     """Names of requests that are told of, whether or not they have a part in it."""
     holders: list[HolderThen]
@@ -95,6 +98,7 @@ def explain(
     rids: dict[int, str] = {each.id: each.rid for each in before.requests.values()} if before else {}
     rids |= story.rids
     after = _after(reader, first.seq, things, taker, rids)
+    gone = astray(reader, [first, *also], event, before, rids)
     involved = [*things, *(Thing(REQUEST, number) for number in story.rids)]
     return Explained(
         first=first,
@@ -106,7 +110,8 @@ def explain(
         taker=taker,
         slice=story,
         after=after,
-        rids={number: rids[number] for number in _told_of(story, after, things) if number in rids},
+        astray=gone,
+        rids={number: rids[number] for number in _told_of(story, after, things, gone) if number in rids},
         holders=holders_then(before, things) if before else [],
         steps=steps_then(before, things) if before else [],
         pools=pools_then(before) if before else [],
@@ -180,8 +185,9 @@ def _story(
         return CausalSlice([], {}, True, {}, {})
 
 
-def _told_of(story: CausalSlice, after: list[SliceEvent], things: list[Thing]) -> Iterator[int]:
+def _told_of(story: CausalSlice, after: list[SliceEvent], things: list[Thing], gone: Astray) -> Iterator[int]:
     """The requests that the slice, and what came after it, tell of."""
+    yield from (each.request for each in gone.got)
     yield from (thing.number for thing in things if thing.kind == REQUEST)
     yield from story.rids
     for event in [*story.events, *after]:

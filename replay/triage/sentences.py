@@ -55,6 +55,7 @@ def _wrong(told: RankTriage) -> Iterator[str]:
         )
         return
     yield f"{where(first.seq, first.step)}: {_what(explained)}."
+    yield from _in_all(explained)
     origin = _origin(explained)
     if origin is not None:
         yield origin
@@ -66,7 +67,32 @@ def _wrong(told: RankTriage) -> Iterator[str]:
         yield f"Device step {step.step} was running: it {step.uses[0] if step.uses else 'touches none of these pages'}."
     for each in explained.after[:1]:
         taker = account_words(each.moved[0].taker, explained.rids)
-        yield f"{each.moved[0].page} went to {taker} next, in {where(each.seq, each.step)}: an answer to look at."
+        look = "an answer to look at" if len(explained.astray.got) < 2 else "answers to look at"
+        yield f"{_handed_out(explained)}{each.moved[0].page} went to {taker} next, in {where(each.seq, each.step)}: {look}."
+
+
+def pages_by_pool(pages: dict[str, list[int]]) -> str:
+    """`12 FULL and 12 SWA pages`."""
+    many = sum(map(len, pages.values()))
+    return f"{' and '.join(f'{len(each):,} {pool}' for pool, each in pages.items())} page{'s' * (many != 1)}"
+
+
+def _in_all(explained: Explained) -> Iterator[str]:
+    """How many pages the event is wrong about, where that is more than its first finding names."""
+    gone = explained.astray
+    if sum(map(len, gone.pages.values())) > len(explained.first.pages):
+        who = {Kind.REQUEST: "request", Kind.TREE: "node", Kind.IN_FLIGHT: "copy under way"}
+        kinds = [who.get(Kind(each & 7), "other account") for each in gone.owners]
+        had = " and ".join(f"{kinds.count(each):,} {each}{'s' * (kinds.count(each) != 1)}" for each in dict.fromkeys(kinds))  # fmt: skip
+        yield f"In all that is {pages_by_pool(gone.pages)}" + (f", which {had} had." if had else ".")
+
+
+def _handed_out(explained: Explained) -> str:
+    """The beginning of the sentence on who was handed its pages, where several requests were."""
+    gone = explained.astray
+    if len(gone.got) < 2:
+        return ""
+    return f"{gone.handed_out:,} of its pages were handed out again, to {len(gone.got):,} requests: "
 
 
 def _what(explained: Explained) -> str:

@@ -8,9 +8,11 @@ import pytest
 from radixledger.analytics.load import load
 from radixledger.analytics.queries import ask, find
 from radixledger.analytics.store import Database
+from radixledger.journal.accounts import FREE
 from radixledger.journal.frame import Frame
+from radixledger.journal.moves import moves, pages_of
 from radixledger.journal.reader import JournalReader
-from radixledger.journal.units import Rank
+from radixledger.journal.units import Rank, Seq
 from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.triage.triage import triage
 
@@ -50,6 +52,33 @@ def test_one_rank_is_wrong_and_the_pages_are_read_at_that_moment() -> None:
     (step,) = explained.steps
     assert any(use.startswith("reads FULL page") for use in step.uses)
     assert any("Device step 109 was running: it reads FULL page 50" in each for each in verdict(wrong))
+
+
+def test_the_verdict_says_how_many_pages_it_is_about_and_who_got_each_of_them() -> None:
+    """The totals agree with the events themselves, page by page: the first request that each was handed to behind the free."""
+    _, wrong = triage([PATH])
+    explained = wrong.explained
+    assert explained is not None
+    gone = explained.astray
+    assert {pool: len(pages) for pool, pages in gone.pages.items()} == {"FULL": 12, "SWA": 12}
+    assert not gone.cut
+    expected: dict[tuple[str, int], int] = {}
+    for frame in JournalReader(PATH, Rank(1)).frames(Seq(explained.first.seq + 1)):
+        for move in (move for event in frame.events for move in moves(event) if move.giver == FREE):
+            for page in pages_of(move.pages).tolist():
+                expected.setdefault((move.pool.name, page), move.taker >> 3)
+    told = {
+        (pool, page): each.request
+        for each in gone.got
+        for pool, pages in each.pages.items()
+        for page in pages
+    }
+    assert told == {
+        (pool, page): expected[pool, page] for pool, pages in gone.pages.items() for page in pages
+    }
+    text = " ".join(verdict(wrong))
+    assert "In all that is 12 FULL and 12 SWA pages, which 7 nodes had." in text
+    assert f"24 of its pages were handed out again, to {len(gone.got)} requests: " in text
 
 
 def test_sql_finds_it_by_a_question_that_the_table_of_symptoms_names() -> None:
