@@ -68,7 +68,7 @@ def command(runs: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
 def write_page(runs: tuple[Path, ...], output: Path, told: list[RankTriage] | None = None) -> ReportSummary:
     """Write the page of `runs`, with what triage `told` if it was asked already."""
     made = f"Written by radixledger {__version__} from {', '.join(as_given(run) for run in runs)}."
-    return write_report(runs, output, tell=line, told=told, made=made, watched=watched)
+    return write_report(runs, output, tell=line, told=told, made=made, named=as_given, watched=watched)
 
 
 def _print(summary: ReportSummary, seconds: float) -> None:

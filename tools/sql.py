@@ -27,6 +27,7 @@ from radixledger.tools.console import (
     exit_with,
     json_flag,
     print_json,
+    print_lines,
     print_table,
     progress,
 )
@@ -163,14 +164,22 @@ def _show_list(name: str | None, form: str) -> None:
         told = [(each.kind, each.name, each.title) for each in questions().values()]
         told += [("table", table, title) for table, title in TITLES.items()]
         rows = sorted(told, key=lambda each: (KINDS.index(each[0]), each[1]))
-        _print(Answer(("kind", "name", "what it tells"), [tuple(row) for row in rows]), form)
+        _print_list(rows) if form == "table" else _print(Answer(_LISTED, [tuple(row) for row in rows]), form)
+
+
+_LISTED = ("kind", "name", "what it tells")
+
+
+def _print_list(rows: Sequence[Sequence[str]]) -> None:
+    """A table, or where that is too wide a paragraph for each."""
+    print_table(_LISTED, rows, otherwise=[f"{kind} {name}: {title}" for kind, name, title in rows])
 
 
 def _show_question(question: Question) -> None:
-    say_lines(f"{question.name} ({question.kind})\n\n{question.help}\n")
+    print_lines([f"{question.name} ({question.kind})", "", *question.help.splitlines(), ""])
     for parameter in question.parameters:
         default = f" (default {parameter.default})" if parameter.default is not None else ""
-        say(f"--set {parameter.name}=...  {parameter.help}{default}")
+        print_lines([f"--set {parameter.name}=...  {parameter.help}{default}"])
     say_lines(f"\n{question.query}" if question.parameters else question.query)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from radixledger.replay.whatif.meter import Figures
 from radixledger.replay.whatif.outcome import Comparison, Outcome
-from radixledger.tools.console import count_of, count_text, print_table, stdout
+from radixledger.tools.console import count_of, count_text, print_lines, print_table, stdout
 from radixledger.tools.printable import say
 
 BAR_MOST, BAR_LEAST = 32, 8
@@ -80,12 +80,12 @@ def show(found: Comparison, run: str) -> None:
                 for name, row in lines
             ],
         )
-    say("\nIn tokens. Bound: no order of FULL victims hits more (Belady). Held: not to be evicted.")
+    print_lines(
+        ["", "In tokens. Bound: no order of FULL victims hits more (Belady). Held: not to be evicted."]
+    )
     if names != [row.name for row in rows]:
-        for name, row in zip(names[1:], rows[1:], strict=True):
-            say(f"{name}: {row.name}")
-    for line in remarks(found):
-        say(line)
+        print_lines([f"{name}: {row.name}" for name, row in zip(names[1:], rows[1:], strict=True)])
+    print_lines(list(remarks(found)))
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
@@ -111,9 +111,15 @@ def _show_hits(rows: list[Row], names: list[str]) -> None:
         hit = _told(row, "hit_tokens", row.figures.hit_tokens)
         bar = _bar(rate / most, (bound or 0.0) / most, max(1, width))
         lines.append([name, f"{row.mark}{rate:.3f}", "" if bound is None else f"{bound:.3f}", hit, bar])
-    if width < BAR_LEAST:
+    if width < BAR_LEAST or (width < BAR_MOST and too_coarse(lines)):
         columns, lines = columns[:-1], [line[:-1] for line in lines]
     _print_right(columns, lines)
+
+
+def too_coarse(lines: Sequence[Sequence[str]]) -> bool:
+    """Whether different rates have bars of one length."""
+    rates = {(line[-1].count("█"), line[1].removeprefix("~")) for line in lines}
+    return len({length for length, _ in rates}) < len(rates)
 
 
 def _print_right(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -9,6 +9,7 @@ project. Columns of packets: `seq`, `time` (µs), `step` as differences; `tag`, 
 
 import base64
 import gzip
+import shlex
 import struct
 from typing import Any, get_args
 
@@ -30,10 +31,10 @@ LEVEL = 9
 EVENT_NAMES: dict[int, str] = {kind.__struct_config__.tag: kind.__name__ for kind in get_args(AnyEvent)}
 
 
-def bundle(name: str, track: Track, told: RankTriage) -> str:
-    """A track with its verdict in base64, for the browser."""
+def bundle(name: str, track: Track, told: RankTriage, run: str) -> str:
+    """A track with its verdict in base64, for the browser; `run` as a command names it."""
     columns = _columns(track)
-    head = _head(name, track, told)
+    head = _head(name, track, told, run)
     at = 0
     for each, packed in columns.items():
         head["columns"][each] = (at, len(packed))
@@ -60,10 +61,11 @@ def _columns(track: Track) -> dict[str, bytes]:
     }
 
 
-def _head(name: str, track: Track, told: RankTriage) -> dict[str, Any]:
+def _head(name: str, track: Track, told: RankTriage, run: str) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "name": name,
+        "run": shlex.quote(run),
         "rank": told.rank,
         "route": track.opened.route if track.opened else "",
         "config": msgspec.structs.asdict(track.opened.config) if track.opened else {},

@@ -57,7 +57,7 @@ class Panel {
       this.event(track, step.since), step.told ? "" : el("span", { class: "soft" }, " (summarised)"), " \u2192 ", this.owner(track, step.kind, step.holder)));
     return [el("h3", {}, `${name} page ${number}`), definitions(facts),
       el("h4", {}, "Its life on this page"), el("ol", {}, ...items),
-      ...this.left(life.length), ...this.command(`radixledger replay blame RUN --rank ${rank} --pool ${name.toLowerCase()} --page ${number}`)];
+      ...this.left(life.length), ...this.command(`radixledger replay blame ${track.head.run} --rank ${rank} --pool ${name.toLowerCase()} --page ${number}`)];
   }
 
   left(length) { return length > MOST_LINES ? [el("p", { class: "soft" }, `and ${count(length - MOST_LINES)} earlier ones`)] : []; }

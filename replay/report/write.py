@@ -4,7 +4,7 @@ Rule: damage is read around and told, on the page and in the summary; what could
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -49,18 +49,20 @@ def write_report(
     tell: Tell,
     told: Sequence[RankTriage] | None = None,
     made: str = "",
+    named: Callable[[Path], str] = str,
     watched: Watched = unwatched,
 ) -> ReportSummary:
     """Write one page for all ranks of `runs` to `path`, in place of what is there.
 
     tell: an event as a line of text. told: what `triage` said of these runs; None: it is asked here. made: how the page came
-    about, for its last line. watched: lets somebody look on while journals are read. Raises NoJournal for a folder that
+    about, for its last line. named: a run as commands on the page name it. watched: lets somebody look on while journals are read. Raises NoJournal for a folder that
     holds none, and OSError where `path` cannot be written.
     """
     ranks = triage(list(runs), watched) if told is None else told
     share = Share.of(len(ranks))
     sheets = [
-        _sheet(each, label, share, tell, watched) for each, label in zip(ranks, _labels(ranks), strict=True)
+        _sheet(each, label, share, tell, watched, named(Path(each.folder)))
+        for each, label in zip(ranks, _labels(ranks), strict=True)
     ]
     title = ", ".join(dict.fromkeys(run.absolute().name for run in runs))
     written = page(title, sheets, made).encode()
@@ -81,7 +83,7 @@ def _labels(ranks: Sequence[RankTriage]) -> list[str]:
     ]  # fmt: skip
 
 
-def _sheet(told: RankTriage, label: str, share: Share, tell: Tell, watched: Watched) -> Sheet:
+def _sheet(told: RankTriage, label: str, share: Share, tell: Tell, watched: Watched, name: str) -> Sheet:
     """One rank's part of the page; where not even its beginning can be read, what triage says of that."""
     run, rank, track = Path(told.folder), Rank(told.rank), Track()
     try:
@@ -91,7 +93,7 @@ def _sheet(told: RankTriage, label: str, share: Share, tell: Tell, watched: Watc
             track = follow(reader, ranges, share, tell=tell, watch=watch)
     except JournalError as error:
         track.unreadable = str(error)
-    return Sheet(label, track, told, bundle(label, track, told) if track.packets else "")
+    return Sheet(label, track, told, bundle(label, track, told, name) if track.packets else "")
 
 
 def _summary(sheet: Sheet) -> RankSummary:

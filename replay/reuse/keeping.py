@@ -59,33 +59,55 @@ def keeping_text(lost: Lost, opened: Opened) -> str:
     return text
 
 
-def _keeping(lost: Lost, opened: Opened) -> str:
+def setting_to_try(lost: Lost, opened: Opened) -> str:
+    """What `radixledger whatif --set` takes to try the room that is advised; empty where none is."""
+    if _besides_pressure(lost) or _is_of_states(lost):
+        return ""
+    if _is_of_windows(lost):
+        return f"swa_pages={opened.config.swa_pages + lost.evicted_swa}"
+    return f"full_pages={opened.config.full_pages + lost.evicted_full}"
+
+
+def _besides_pressure(lost: Lost) -> str:
+    """What took the tokens, where it was no want of room."""
     if lost.event == "Opened":
         return "The process began anew, with empty pools: a restart costs what was cached."
     operation, _, site = lost.cause.partition("/")
     for name in (operation, site):
         if name in _ON_PURPOSE:
             return _ON_PURPOSE[name]
-    if not lost.pressed:
-        return f"{lost.cause} took it, and that is no pressure: see the event."
+    return "" if lost.pressed else f"{lost.cause} took it, and that is no pressure: see the event."
+
+
+def _is_of_windows(lost: Lost) -> bool:
+    return lost.what == "window" or lost.cause.endswith("/swa_leaf")
+
+
+def _is_of_states(lost: Lost) -> bool:
+    return not _is_of_windows(lost) and (lost.what == "state" or lost.cause.endswith("/state_leaf"))
+
+
+def _keeping(lost: Lost, opened: Opened) -> str:
+    if told := _besides_pressure(lost):
+        return told
     config, traits = opened.config, TRAITS.get(opened.route, UNKNOWN)
-    if lost.what == "window" or site == "swa_leaf":
-        advice = _room("SWA", lost.evicted_swa, config.swa_pages, "swa_pages")
+    if _is_of_windows(lost):
+        advice = _room("SWA", lost.evicted_swa, config.swa_pages)
         if traits.orders and config.swa_victims == "lru":
             advice += " Or --swa-victims use, which takes window pages first that no request can need."
         return advice
-    if lost.what == "state" or site == "state_leaf":
+    if _is_of_states(lost):
         return f"More state slots (there are {config.recurrent_slots}) would have kept it."
-    advice = _room("FULL", lost.evicted_full, config.full_pages, "full_pages")
+    advice = _room("FULL", lost.evicted_full, config.full_pages)
     if lost.what == "prefix" and traits.hosted and not config.host_pages:
         advice += " Or a host tier, which keeps copies behind an eviction."
     return advice
 
 
-def _room(pool: str, evicted: int, capacity: int, setting: str) -> str:
+def _room(pool: str, evicted: int, capacity: int) -> str:
     return (
-        f"About {_count(evicted, f'more {pool} page')} (there are {capacity:,}) would have kept it: so many were evicted "
-        f"from there to this request. An estimate; radixledger whatif RUN --set {setting}={capacity + evicted} tries it."
+        f"About {_count(evicted, f'more {pool} page')} (there are {capacity:,}) would have kept it, an estimate: so many were "
+        "evicted from there to this request."
     )
 
 

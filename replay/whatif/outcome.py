@@ -77,10 +77,11 @@ def why_estimated(
     if is_roomier(recorded, opened):
         yield "there is more room, so a server might have let requests in earlier: when they came is not in the journal"
     if strayed.hit_otherwise:
-        yield (
-            f"{_of(strayed.hit_otherwise, 'admission')} found more or less than in the record, so a server would have "
-            f"batched otherwise: {steps[1]:,} steps were sent, {steps[0]:,} were recorded"
-        )
+        differs = f"{_of(strayed.hit_otherwise, 'admission')} found more or less than in the record"
+        if steps[0] == steps[1]:
+            yield f"{differs}, so a server would have had other batches; they were sent in the {steps[0]:,} recorded steps"
+        else:
+            yield f"{differs}, so a server would have batched otherwise: {steps[1]:,} steps were sent, {steps[0]:,} were recorded"
     for count, what in (
         (strayed.waited, "came in later than in the record"),
         (strayed.pushed_out, "went back to the queue where the record has no retraction"),

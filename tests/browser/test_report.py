@@ -2,6 +2,7 @@
 
 import random
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,7 @@ def test_it_opens_at_the_first_wrong_event_with_the_life_of_its_page(page: Page,
     expect(page.locator("#told .wrong")).to_contain_text("a_page_is_freed_once")
     expect(page.locator("#panel h3")).to_have_text(f"FULL page {first.pages[0]}")
     expect(page.locator("#panel ol")).to_contain_text(f"event {first.seq} → free")
-    assert "blame RUN --rank 1 --pool full" in page.locator("#panel").inner_text()
+    assert f"blame {shlex.quote(str(incident))} --rank 1 --pool full" in page.locator("#panel").inner_text()
 
 
 def test_keys_step_by_event_and_by_finding(page: Page, incident: Path) -> None:

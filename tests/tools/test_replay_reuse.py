@@ -1,6 +1,7 @@
 """`radixledger replay lost-reuse` and `why-miss`: what they print, in words and as JSON, and how they leave."""
 
 import json
+import shlex
 from itertools import pairwise
 from pathlib import Path
 
@@ -108,8 +109,12 @@ def test_a_narrow_terminal_cuts_nothing_off(
     wide, _ = told(capfd, "why-miss", run, miss.rid)
     monkeypatch.setenv("COLUMNS", str(width))
     narrow, _ = told(capfd, "why-miss", run, miss.rid)
-    assert max(map(len, narrow.splitlines())) <= width
+    commands = [line for line in narrow.splitlines() if line.startswith("  radixledger ")]
+    assert max(len(line) for line in narrow.splitlines() if line not in commands) <= width
     assert narrow.split() == wide.split()
+    assert commands, "a command stands on a line of its own, whole"
+    for line in commands:
+        assert line.startswith(f"  radixledger whatif {shlex.quote(str(run))} --set ")
 
 
 def test_a_request_that_is_not_there_is_a_usage_error_with_a_hint(run: Path, capfd: Capture) -> None:

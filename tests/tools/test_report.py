@@ -71,6 +71,17 @@ def test_findings_leave_with_1_and_the_page_is_there(wrong_run: Path, tmp_path: 
     ]
 
 
+def test_commands_on_the_page_name_the_run_as_it_was_given(
+    wrong_run: Path, tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong_run.rename("a wrong one")
+    told(capfd, "a wrong one", "-o", "page.html", code=1)
+    (read,) = tracks_of(Path("page.html"))
+    assert read.head["run"] == "'a wrong one'"
+    assert "radixledger replay blame ${track.head.run} --rank" in Path("page.html").read_text("utf-8")
+
+
 def test_what_cannot_be_read_leaves_with_3_and_the_page_says_so(
     run: Path, tmp_path: Path, capfd: Capture
 ) -> None:

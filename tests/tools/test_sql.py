@@ -160,6 +160,25 @@ def test_the_list_shows_every_question_and_table(capfd: Capture) -> None:
     assert "table,pages," in out
 
 
+@pytest.mark.parametrize("words", [["--list"], ["--list", "two_owners"]])
+def test_a_narrow_list_is_wrapped_and_loses_nothing(
+    words: list[str], capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    out = told(capfd, "sql", *words)
+    prose = out.partition("SELECT")[0].splitlines()
+    assert max(map(len, prose)) <= 60
+    assert "Two owners: a page was handed to a request" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("width", ["60", "200"])
+def test_a_question_without_an_answer_says_so(
+    width: str, run: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    assert told(capfd, "sql", str(run), "leak_at_end") == "no rows\n"
+
+
 def test_one_question_is_shown_whole(capfd: Capture) -> None:
     out = told(capfd, "sql", "--list", "page_life")
     assert "One page's life" in out

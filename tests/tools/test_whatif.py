@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from radixledger.tools.cli import run as radixledger
+from radixledger.tools.whatif_tables import too_coarse
 
 SAMPLE = Path(__file__).parent.parent / "data" / "mooncake_sample.jsonl"
 
@@ -52,6 +53,26 @@ def test_several_processes_say_the_same_as_one(recorded: Path, capfd: Capture) -
         return re.sub(r'"(cpu_seconds|peak_bytes)": [\d.e-]+', "", text)
 
     assert told("1") == told("2")
+
+
+@pytest.mark.parametrize(("bars", "coarse"), [((6, 6, 6), True), ((6, 5, 4), False)])
+def test_bars_that_do_not_tell_rates_apart_are_too_coarse(bars: tuple[int, ...], coarse: bool) -> None:
+    rates = ("0.419", "~0.372", "~0.403")
+    assert (
+        too_coarse([["", rate, "", "", "█" * bar] for rate, bar in zip(rates, bars, strict=True)]) == coarse
+    )
+    assert not too_coarse([["", rate, "", "", "█" * 6] for rate in ("0.419", "~0.419")])
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_prose_is_wrapped_where_the_terminal_ends(
+    recorded: Path, width: int, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    whatif(recorded, "--set", "swa_pages=300,full_pages=900", "--set", "policy=use")
+    out = capfd.readouterr().out
+    assert "an estimate" in out
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= width
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

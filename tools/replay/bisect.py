@@ -33,6 +33,7 @@ from radixledger.tools.console import (
     exit_with,
     json_flag,
     print_json,
+    print_lines,
     remark,
     waiting,
 )
@@ -200,31 +201,38 @@ def _events(reader: JournalReader, found: Found) -> list[tuple[str, dict[str, ob
 def _print(question: _Question, found: Found, events: list[str]) -> None:
     asked = f"asked {count_of(found.looks, 'time')}, {found.snapshots} of them at snapshots"
     if found.contradicted:
-        say(f"a snapshot says yes behind event {found.contradicted}, and the events up to it say no")
+        print_lines(
+            [f"a snapshot says yes behind event {found.contradicted}, and the events up to it say no"]
+        )
         say("`radixledger replay verify` compares the two")
     elif not found.first:
         hint = "; --first looks at every command" if question.by_halves and not found.every_command else ""
-        say(f"{question.words}: no; {asked}{hint}")
+        print_lines([f"{question.words}: no; {asked}{hint}"])
     else:
         span = (
             f"{found.first}" if found.first == found.last else f"{found.first} to {found.last}, one command"
         )
-        say(f"{question.words}: first behind event {span}, {time_text(found.time_ns)}, step {found.step}")
+        print_lines(
+            [f"{question.words}: first behind event {span}, {time_text(found.time_ns)}, step {found.step}"]
+        )
         if found.detail:
-            say(f"  {found.detail}")
+            print_lines([f"  {found.detail}"])
         for text in events:
             say(text)
-        say(f"\n{f'no behind event {found.no_at}' if found.no_at else 'yes from the beginning on'}; {asked}")
+        before = f"no behind event {found.no_at}" if found.no_at else "yes from the beginning on"
+        print_lines(["", f"{before}; {asked}"])
         _print_turns(question, found)
 
 
 def _print_turns(question: _Question, found: Found) -> None:
     if len(found.turns) > 1:
         turns = ", ".join(f"{'yes' if turn.now else 'no'} behind {turn.seq}" for turn in found.turns)
-        say(f"it turned {count_of(len(found.turns), 'time')}: {turns}")
+        print_lines([f"it turned {count_of(len(found.turns), 'time')}: {turns}"])
     if not found.at_the_end:
-        say("at the end of the journal it is no again")
+        print_lines(["at the end of the journal it is no again"])
     if question.by_halves and not found.every_command:
-        say(
-            "found by halves: there may be an earlier place if it turned back; --first looks at every command"
+        print_lines(
+            [
+                "found by halves: there may be an earlier place if it turned back; --first looks at every command"
+            ]
         )

@@ -32,6 +32,7 @@ from radixledger.tools.console import (
     exit_with,
     json_flag,
     print_json,
+    print_lines,
     print_table,
     remark,
 )
@@ -119,14 +120,14 @@ def _state(side: _Side) -> State:
 
 def _print_states(sides: Sequence[_Side], states: Sequence[State], found: StateDiff) -> None:
     for name, side, state in zip("AB", sides, states, strict=True):
-        say(f"{name}: {side.given}, behind event {state.seq}")
+        print_lines([f"{name}: {side.given}, behind event {state.seq}"])
     if not found.same_run:
         by = (
             "the keys of their path"
             if found.keys
             else "their place in the tree, as keys were hashed differently"
         )
-        say(f"two runs: requests are compared by request id, nodes by {by}")
+        print_lines([f"two runs: requests are compared by request id, nodes by {by}"])
     if not found.differs:
         say("\nno difference")
     for title, rows in (("numbers", found.numbers), ("requests", found.requests), ("tree", found.nodes)):
@@ -160,7 +161,7 @@ def _journals(sides: Sequence[_Side], level: str | None, *, as_json: bool) -> bo
         print_json({"differ": differs, "level": counts, "openings": openings, "keys": keys} | told)
         return differs
     for name, side in zip("AB", sides, strict=True):
-        say(f"{name}: {side.given}, rank {side.reader.rank}, route {side.reader.opened.route}")
+        print_lines([f"{name}: {side.given}, rank {side.reader.rank}, route {side.reader.opened.route}"])
     if openings:
         rows = [(name, str(mine), str(theirs)) for name, (mine, theirs) in openings.items()]
         print_table(("opened with", "A", "B"), rows, title="\nnot opened alike")
@@ -180,21 +181,23 @@ def _compared(sides: Sequence[_Side], level: str, *, keys: bool) -> Compared:
 def _print_compared(title: str, found: Compared) -> None:
     parting = found.parting
     if parting is None:
-        say(f"\n{title}: the same, {count_of(found.compared, 'event')}")
+        print_lines(["", f"{title}: the same, {count_of(found.compared, 'event')}"])
     else:
-        say(f"\n{title}: {_verdict(parting)}, behind {count_of(found.compared, 'event')} in common")
+        print_lines(
+            ["", f"{title}: {_verdict(parting)}, behind {count_of(found.compared, 'event')} in common"]
+        )
         for mine, theirs in parting.before:
             say(f"  = {_text(mine)}  (B: {theirs.seq})")
         for sign, places in zip("AB", parting.behind, strict=True):
             for place in places:
                 say(f"  {sign} {_text(place)}")
         if parting.fields:
-            say("  what differs, numbers being names of first appearance:")
+            print_lines(["  what differs, numbers being names of first appearance:"])
         for name, (mine, theirs) in parting.fields.items():
-            say(f"    {name}: A {_short(mine)}, B {_short(theirs)}")
+            print_lines([f"    {name}: A {_short(mine)}, B {_short(theirs)}"])
     if found.renamed:
         names = ", ".join(f"{a} is {b}" for a, b in found.renamed[:4])
-        say(f"  request ids are spelt otherwise: {names}")
+        print_lines([f"  request ids are spelt otherwise: {names}"])
 
 
 def _verdict(parting: Parting) -> str:

@@ -23,6 +23,7 @@ from radixledger.tools.console import (
     exit_with,
     json_flag,
     print_json,
+    print_lines,
     print_table,
     seconds_text,
 )
@@ -121,8 +122,7 @@ def _print_report(run: Path, report: RankReport) -> None:
     lines += report.notices
     if report.unreadable:
         lines.append(f"unreadable from here on: {report.unreadable}")
-    for line in lines:
-        say(f"rank {report.rank}: {line}")
+    print_lines([f"rank {report.rank}: {line}" for line in lines])
     if report.findings:
         _print_findings(run, report)
 

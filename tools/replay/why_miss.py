@@ -3,6 +3,7 @@
 Not here: the reading (`radixledger.replay.reuse.reuse`) and its sentences (`radixledger.replay.reuse.keeping`).
 """
 
+import shlex
 from collections import deque
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -14,7 +15,14 @@ import click
 from radixledger.journal.events import Opened
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank
-from radixledger.replay.reuse.keeping import WHY, because_text, keeping_text, stop_sentence, wanted_text
+from radixledger.replay.reuse.keeping import (
+    WHY,
+    because_text,
+    keeping_text,
+    setting_to_try,
+    stop_sentence,
+    wanted_text,
+)
 from radixledger.replay.reuse.misses import Lost, Miss, Stretch
 from radixledger.replay.reuse.reuse import Reading
 from radixledger.tools.console import (
@@ -31,7 +39,7 @@ from radixledger.tools.console import (
 from radixledger.tools.event_text import time_text
 from radixledger.tools.printable import say
 from radixledger.tools.replay.arguments import salvage_flag, watched
-from radixledger.tools.run_argument import run_argument
+from radixledger.tools.run_argument import as_given, run_argument
 
 NOBODY = "nobody in particular"
 NAME_WIDTH = 12
@@ -78,11 +86,11 @@ def command(run: Path, rid: str, rank: int | None, salvage: bool, as_json: bool)
     for place, (miss, opened) in enumerate(found):
         if place:
             say()
-        for line in _told(miss, opened):
+        for line in _told(miss, opened, shlex.quote(as_given(run))):
             say(line)
 
 
-def _told(miss: Miss, opened: Opened) -> Iterator[str]:
+def _told(miss: Miss, opened: Opened, run: str) -> Iterator[str]:
     asked = f"event {miss.seq} ({time_text(miss.time_ns)}, step {miss.step})"
     yield f"{miss.rid}: {count_text(miss.hit)} of {count_text(miss.prompt)} prompt tokens hit"
     yield from _fact(
@@ -96,7 +104,7 @@ def _told(miss: Miss, opened: Opened) -> Iterator[str]:
         span = f"tokens {each.start} to {each.stop - 1} ({count_text(each.stop - each.start)})"
         if isinstance(each, Lost):
             yield f"{span}: lost"
-            yield from _of_loss(each, miss, opened)
+            yield from _of_loss(each, miss, opened, run)
         else:
             yield from wrap(f"{span}: {each.kind}, {WHY[each.kind]}", _width(), subsequent_indent="  ")
             if each.cached_seq:
@@ -105,7 +113,7 @@ def _told(miss: Miss, opened: Opened) -> Iterator[str]:
                 yield from _fact("because", because_text(each))
 
 
-def _of_loss(lost: Lost, miss: Miss, opened: Opened) -> Iterator[str]:
+def _of_loss(lost: Lost, miss: Miss, opened: Opened, run: str) -> Iterator[str]:
     yield from _fact("was there", f"since event {lost.cached_seq}, left by {lost.cached_by or NOBODY}")
     place = f"event {lost.seq} ({time_text(lost.time_ns)}, step {lost.step})"
     before = f"{count_of(miss.seq - lost.seq, 'event')}, {count_of(miss.step - lost.step, 'step')} before it was asked for"
@@ -118,6 +126,9 @@ def _of_loss(lost: Lost, miss: Miss, opened: Opened) -> Iterator[str]:
     if lost.copy:
         yield from _fact("host copy", lost.copy)
     yield from _fact("to keep it", keeping_text(lost, opened))
+    if setting := setting_to_try(lost, opened):
+        yield from _fact("to try that", "")
+        yield f"  radixledger whatif {run} --set {setting}"  # never wrapped: it is there to be copied
 
 
 def _fact(name: str, text: str) -> list[str]:

@@ -203,6 +203,18 @@ def test_what_never_strayed_is_no_estimate(tmp_path: Path) -> None:
         assert len(told) == (field != "unknown_pages"), field
 
 
+def test_steps_are_evidence_only_where_they_differ_from_the_recorded_ones(tmp_path: Path) -> None:
+    drive(tmp_path / "run")
+    opened = taken(tmp_path / "run", tmp_path / "taken").schedule.opened
+    one = Strayed(hit_otherwise=1)
+    (alike,) = why_estimated(opened, opened, (), one, (123, 123))
+    assert alike.endswith(
+        "so a server would have had other batches; they were sent in the 123 recorded steps"
+    )
+    (other,) = why_estimated(opened, opened, (), one, (123, 120))
+    assert other.endswith("120 steps were sent, 123 were recorded")
+
+
 @pytest.mark.parametrize(
     ("shape", "route"),
     [(SHAPES[1], None), (SHAPES[3], "legacy"), (FULL_SHAPES[1], None), *((s, r) for r, s in CHUNK_SHAPES.items()),
