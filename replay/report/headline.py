@@ -20,7 +20,7 @@ def headline(sheets: Sequence[Sheet]) -> str:
     head = (
         "<tr><th>rank<th class=n>events<th>verdict<th>first wrong event<th class=n>findings<th>besides</tr>"
     )
-    return f'{_banner(sheets)}<div class="wide"><table>{head}{rows}</table></div>'
+    return f'{_banner(sheets)}<div class="wide"><table class="ranks">{head}{rows}</table></div>'
 
 
 def _banner(sheets: Sequence[Sheet]) -> str:
@@ -53,8 +53,9 @@ def _row(place: int, sheet: Sheet) -> str:
         first = go(place, sheet.first_seq, f"event {sheet.first_seq:,}")
     found = sum(report.broken.values())
     return (
-        f"<tr><td>{shown(sheet.label)}<td class=n>{report.events:,}<td>{sheet.told.kind}<td class=text>{first}"
-        f"<td class=n>{found:,}<td class=text>{shown('; '.join(_besides(report)))}</tr>"
+        f"<tr><td>{shown(sheet.label)}<td class=n data-name=events>{report.events:,}<td data-name=verdict>{sheet.told.kind}"
+        f'<td class=text data-name="first wrong event">{first}<td class=n data-name=findings>{found:,}'
+        f"<td class=text data-name=besides>{shown('; '.join(_besides(report)))}</tr>"
     )
 
 

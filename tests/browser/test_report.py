@@ -248,6 +248,35 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(opens: Open, page_fi
     assert page.locator("#tree canvas").bounding_box()["width"] > 330  # type: ignore[index]
 
 
+@pytest.mark.parametrize("width", [360, 500, 1280])
+def test_the_ranks_are_read_without_scrolling_and_their_names_stay_on_a_line(
+    opens: Open, page_file: Path, width: int
+) -> None:
+    page = opens(page_file, viewport={"width": width, "height": 900})
+    cells = page.locator(".ranks td").all()
+    assert len(cells) == 2 * 6
+    for cell in cells:
+        box = cell.bounding_box()
+        if box is not None:  # a narrow page leaves out cells that have nothing in them
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+    for name in page.locator(".ranks td:first-child").all():
+        assert (
+            name.evaluate(
+                "cell => { const text = document.createRange(); text.selectNodeContents(cell); return text.getClientRects().length; }"
+            )
+            == 1
+        )
+    if width < 640:
+        law = page.locator(".ranks td[data-name='first wrong event']").filter(has_text="step").first
+        assert (
+            law.evaluate(
+                "cell => cell.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight)"
+            )
+            < 4
+        )
+
+
 CONTRAST = """() => {
   const value = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const light = text => {
