@@ -99,7 +99,6 @@ def explain(
     rids |= story.rids
     after = _after(reader, first.seq, things, taker, rids)
     gone = astray(reader, [first, *also], event, before, rids)
-    involved = [*things, *(Thing(REQUEST, number) for number in story.rids)]
     return Explained(
         first=first,
         also=list(also[:ALSO_TOLD]),
@@ -115,7 +114,7 @@ def explain(
         holders=holders_then(before, things) if before else [],
         steps=steps_then(before, things) if before else [],
         pools=pools_then(before) if before else [],
-        requests=requests_then(before, involved, story) if before else [],
+        requests=requests_then(before, things, story) if before else [],
     )
 
 
