@@ -1,4 +1,4 @@
-"""Progress over the frames of a journal, rank by rank, for work that the library names."""
+"""Progress over the frames of a journal, rank by rank."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,18 +11,18 @@ from radixledger.journal.units import Rank
 from radixledger.replay.seek import Watch
 from radixledger.tools.console import progress
 
-WHOLE = ("reading", "collecting")
+WHOLE = ("", "reading", "collecting")
 """Work that goes over a whole journal, so that it is known how far it is."""
 
 
 @contextmanager
-def watched(run: Path, rank: Rank, what: str) -> Iterator[Watch]:
-    """A progress bar over the frames of a rank, whose events it counts."""
+def watched(run: Path, rank: Rank, what: str = "") -> Iterator[Watch]:
+    """A progress bar over the frames of a rank, whose events it counts; `what` the library does with them."""
     try:
         total: int | None = JournalReader(run, rank).last_seq if what in WHOLE else None
     except JournalError:
         total = None
-    with progress(f"rank {rank}, {what}", total) as advance:
+    with progress(f"rank {rank}, {what}" if what else f"rank {rank}", total) as advance:
 
         def watch(frames: Iterable[Frame]) -> Iterator[Frame]:
             for frame in frames:

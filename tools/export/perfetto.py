@@ -30,8 +30,9 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.printable import say
-from radixledger.tools.replay.arguments import salvage_flag, watched
+from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import run_argument
+from radixledger.tools.watching import watched
 
 
 @click.command(

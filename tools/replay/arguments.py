@@ -3,20 +3,16 @@
 Not here: folding (`radixledger.replay`) and how results look.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
 import click
 
-from radixledger.journal.errors import JournalError
-from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank, Seq
-from radixledger.replay.seek import Watch, seq_at
-from radixledger.tools.console import USAGE, CommandFailure, progress, remark
+from radixledger.replay.seek import seq_at
+from radixledger.tools.console import USAGE, CommandFailure, remark
 from radixledger.tools.event_text import time_text
 from radixledger.tools.run_argument import as_given, only_rank
 
@@ -24,23 +20,6 @@ rank_option = click.option("--rank", type=int, help="The rank; needed where the 
 salvage_flag = click.option(
     "--salvage", is_flag=True, help="Read around damage; a gap stands in for what is lost."
 )
-
-
-@contextmanager
-def watched(run: Path, rank: Rank) -> Iterator[Watch]:
-    """A progress bar over the frames of a rank, whose events it counts."""
-    try:
-        total: int | None = JournalReader(run, rank).last_seq
-    except JournalError:
-        total = None
-    with progress(f"rank {rank}", total) as advance:
-
-        def watch(frames: Iterable[Frame]) -> Iterator[Frame]:
-            for frame in frames:
-                yield frame
-                advance(len(frame.events))
-
-        yield watch
 
 
 def the_rank(run: Path, rank: int | None) -> Rank:

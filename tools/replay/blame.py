@@ -28,9 +28,10 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.printable import say
-from radixledger.tools.replay.arguments import rank_option, salvage_flag, the_rank, watched
+from radixledger.tools.replay.arguments import rank_option, salvage_flag, the_rank
 from radixledger.tools.replay.life_table import AnyStep, print_story, step_json
 from radixledger.tools.run_argument import run_of_one_rank_argument
+from radixledger.tools.watching import watched
 
 CAPACITIES = {"full": "full_pages", "swa": "swa_pages", "recurrent": "recurrent_slots", "host": "host_pages"}
 """The pools whose pages have a story, each with the field of a configuration that says how many there are."""

@@ -23,8 +23,9 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import time_text
 from radixledger.tools.printable import say
-from radixledger.tools.replay.arguments import rank_option, salvage_flag, seq_of, the_rank, watched
+from radixledger.tools.replay.arguments import rank_option, salvage_flag, seq_of, the_rank
 from radixledger.tools.run_argument import run_of_one_rank_argument
+from radixledger.tools.watching import watched
 
 
 @click.command(

@@ -29,8 +29,9 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import time_text
 from radixledger.tools.printable import say, say_lines
-from radixledger.tools.replay.arguments import salvage_flag, watched
+from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import as_given, run_argument
+from radixledger.tools.watching import watched
 
 
 @click.command(

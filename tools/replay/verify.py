@@ -29,9 +29,10 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import ranges, time_text
 from radixledger.tools.printable import say
-from radixledger.tools.replay.arguments import salvage_flag, watched
+from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.replay.life_table import print_story
 from radixledger.tools.run_argument import as_given, run_argument
+from radixledger.tools.watching import watched
 
 
 @click.command(
