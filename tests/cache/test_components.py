@@ -40,7 +40,7 @@ from radixledger.journal.units import NO_PAGES, ROOT, TO_ROOT, UNBOUND, Boundary
 from .driven import SHAPES, Driven, FrameList, opened
 
 CACHE = Path(__file__).parents[2] / "cache"
-CORE = ("components.py", "decide_unified.py", "decide_eviction.py", "match.py")
+CORE = ("components.py", "decide/unified.py", "decide/eviction.py", "match.py")
 PAGE = 4
 NOBODY = request_account(UNBOUND)
 

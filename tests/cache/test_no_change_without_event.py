@@ -37,7 +37,7 @@ SHAPE = Shape(page=4, window=6, full=20, swa=16)
 
 READERS = (
     *CACHE.glob("*component*.py"),
-    *CACHE.glob("decide_*.py"),
+    *(CACHE / "decide").glob("[!_]*.py"),
     *(CACHE / f"{name}.py" for name in ("match", "slices", "taken_ledger", "digest")),
 )
 """Who decides, walks and reports. `eviction` is apart: settling an order is the one thing a reader may do (its rule)."""
