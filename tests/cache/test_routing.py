@@ -118,9 +118,11 @@ def test_no_other_route_refuses_it(
 def test_routing_comes_last() -> None:
     """R202: who chooses between routes is known to the builder alone, so what he chooses from is tested without him."""
     folder = Path(__file__).parents[2] / "cache"
-    knowing = {path.name for path in folder.glob("*.py") if "cache.routing import" in path.read_text("utf-8")}
+    knowing = {
+        path.name for path in folder.rglob("*.py") if "cache.routing import" in path.read_text("utf-8")
+    }
     assert knowing == {"building.py"}
-    built = {path.name for path in folder.glob("*.py") if "cache.building import" in path.read_text("utf-8")}
+    built = {path.name for path in folder.rglob("*.py") if "cache.building import" in path.read_text("utf-8")}
     assert built == set()
 
 
