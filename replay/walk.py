@@ -29,11 +29,6 @@ class Walked(NamedTuple):
     state: State
     broken: list[Finding]
 
-    @property
-    def ends_command(self) -> bool:
-        """Whether laws of the whole state have to hold here."""
-        return self.seq == self.frame.seq_first + len(self.frame.events) - 1
-
 
 def walk(frames: Iterable[Frame], state: State | None = None) -> Iterator[Walked]:
     """Every event of `frames`, folded onto `state`, which is changed; raises Unfoldable and whatever reading raises."""

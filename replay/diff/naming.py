@@ -6,7 +6,7 @@ texts that spell numbers. Keys and namespaces are compared where both runs wrote
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from msgspec import Struct
 from msgspec.structs import fields
@@ -42,13 +42,6 @@ _OF_STATES = {("StateCopied", "source"), ("StateCopied", "target"), ("StateRepla
 
 Canonical = dict[str, Any]
 """The fields of an event by name, with names in the place of numbers."""
-
-
-class Renamed(NamedTuple):
-    """Two request ids that stand in the same place."""
-
-    a: str
-    b: str
 
 
 class Naming:

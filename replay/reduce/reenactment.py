@@ -18,7 +18,7 @@ from radixledger.replay.schedule.letters import Alphabet
 from radixledger.replay.schedule.names import Unplayable
 from radixledger.replay.schedule.recorded import Recorded
 from radixledger.replay.schedule.redriven import judged
-from radixledger.replay.schedule.setting import keys_of, stage_for
+from radixledger.replay.schedule.setting import stage_for
 from radixledger.replay.schedule.stage import Stage, titles_of
 from radixledger.replay.schedule.told import Told
 from radixledger.replay.verdict import Told as Finding
@@ -208,8 +208,3 @@ class Reenactment:
         except Refusal:
             return None
         return None if any(isinstance(event, Refused) for event in stage.events) else list(stage.events)
-
-
-def keys_in(deeds: Iterable[Deed]) -> list[str]:
-    """The keys that deeds name."""
-    return keys_of(deed.command for deed in deeds)
