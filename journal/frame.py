@@ -45,6 +45,11 @@ class Frame(NamedTuple):
     epoch: int
     events: list[AnyEvent]
 
+    @property
+    def seq_last(self) -> Seq:
+        """The sequence number of its last event."""
+        return Seq(self.seq_first + len(self.events) - 1)
+
 
 class RawFrame(NamedTuple):
     """A frame before its body is decoded: `event_count` events, behind `lost` numbers that are missing."""

@@ -127,7 +127,7 @@ def _count_frame(frame: Frame, epoch: EpochTally, counts: RankTally) -> None:
     for each in (epoch, counts):
         each.frames += 1
         each.events += len(frame.events)
-    counts.last_seq = frame.seq_first + len(frame.events) - 1
+    counts.last_seq = frame.seq_last
     for event in frame.events:
         kind = counts.types.setdefault(type(event).__name__, TypeTally())
         kind.events += 1

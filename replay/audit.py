@@ -26,7 +26,7 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
-from radixledger.replay.fold import check_opened, enter, opened_state
+from radixledger.replay.fold import begun, check_opened, enter
 from radixledger.replay.triage.page_watch import PageWatch
 from radixledger.replay.verdict import MISSING, RankReport
 
@@ -81,8 +81,9 @@ class Audit:
         self._frame, events, looks = frame, frame.events, self._look
         state = self.state
         if state is None:
-            state = self.state = self._begun(events[0], frame.seq_first)
-            events = events[state.seq + 1 - frame.seq_first :]
+            state, events = begun(frame, self._opened_with)
+            self.state = state
+            self.report.epochs += len(events) < len(frame.events)
         else:
             enter(state, frame)
         laws = self._laws
@@ -121,15 +122,6 @@ class Audit:
         self._adrift = False
         state.findings.clear()
 
-    def _begun(self, event: AnyEvent, seq: Seq) -> State:
-        """The state that the first frame begins with; where a gap stands in for the first events, before that."""
-        if isinstance(event, Gap) and self._opened_with is not None:
-            state = opened_state(self._opened_with, 1)
-            state.seq = Seq(seq - 1)
-            return state
-        self.report.epochs += 1
-        return opened_state(event, seq)
-
     def _count(self, frame: Frame) -> None:
         report = self.report
         if not report.frames:
@@ -137,7 +129,7 @@ class Audit:
         report.events += len(frame.events)
         report.frames += 1
         report.unjudged += len(frame.events) if self._adrift else 0
-        report.seq_last, report.time_last_ns = frame.seq_first + len(frame.events) - 1, frame.time_ns
+        report.seq_last, report.time_last_ns = frame.seq_last, frame.time_ns
 
     def finish(self) -> None:
         """Look at the state as a whole once more, at the end."""

@@ -54,6 +54,20 @@ def opened_state(event: AnyEvent, seq: int = 1) -> State:
     return state
 
 
+def begun(frame: Frame, opened: Opened | None = None) -> tuple[State, list[AnyEvent]]:
+    """The state that a journal's first frame gives to begin with, and those of its events that are still to be folded.
+
+    opened: what the journal was opened with, for one whose first events are lost: a gap stands in for them, and is folded
+    onto an empty state. Raises Unfoldable.
+    """
+    first = frame.events[0]
+    if opened is not None and isinstance(first, Gap):
+        state = opened_state(opened)
+        state.seq = Seq(frame.seq_first - 1)
+        return state, frame.events
+    return opened_state(first, frame.seq_first), frame.events[1:]
+
+
 def check_opened(event: Opened, seq: int) -> None:
     """Raise Unfoldable where no state can be built as `event` says."""
     try:
@@ -73,19 +87,24 @@ def enter(state: State, frame: Frame) -> None:
         state.seq = Seq(frame.seq_first - 1)
 
 
-def fold(frames: Iterable[Frame], state: State | None = None, *, until: int | None = None) -> State:
+def fold(
+    frames: Iterable[Frame], state: State | None = None, *, until: int | None = None, opened: Opened | None = None
+) -> State:  # fmt: skip
     """The state after event `until` (default: after the last one), folded onto `state`, which is changed.
 
-    What broke on the way stands in its `findings`. Raises Unfoldable, also where there is nothing to fold.
+    opened: as in `begun`. What broke on the way stands in the state's `findings`. Raises Unfoldable, also where there is
+    nothing to fold.
     """
     for frame in frames:
-        events = frame.events if until is None else frame.events[: max(0, until + 1 - frame.seq_first)]
-        if state is None and not events:
-            raise Unfoldable(frame.seq_first, f"nothing is left of the events up to {until}")
-        if state is None:
-            state, events = opened_state(events[0], frame.seq_first), events[1:]
-        else:
+        events = frame.events
+        if state is not None:
             enter(state, frame)
+        elif until is not None and until < frame.seq_first:
+            raise Unfoldable(frame.seq_first, f"nothing is left of the events up to {until}")
+        else:
+            state, events = begun(frame, opened)
+        if until is not None:
+            events = events[: max(0, until - state.seq)]
         for event in events:
             if type(event) is Opened:
                 check_opened(event, state.seq + 1)
@@ -111,16 +130,14 @@ def moments(
 ) -> Iterator[Moment]:
     """Every event behind `state` (None: behind the first one) with the state before it, which is changed as they are asked for.
 
-    opened: what the journal was opened with, for one whose first events are lost. Findings of the state are cut to the
-    first `FINDINGS_KEPT`. Raises Unfoldable, also where there is nothing to fold.
+    opened: as in `begun`. Findings of the state are cut to the first `FINDINGS_KEPT`. Raises Unfoldable, also where there
+    is nothing to fold.
     """
     for frame in frames:
         events = frame.events
-        if state is None and opened is not None and type(events[0]) is Gap:
-            state = opened_state(opened)
-        elif state is None:
-            state, events = opened_state(events[0], frame.seq_first), events[1:]
-        if events is frame.events:
+        if state is None:
+            state, events = begun(frame, opened)
+        else:
             enter(state, frame)
         for event in events:
             if type(event) is Opened:
@@ -134,15 +151,18 @@ def moments(
 
 
 def first_wrong(
-    frames: Iterable[Frame], state: State | None = None, laws: Sequence[Law] = LAWS
+    frames: Iterable[Frame],
+    state: State | None = None,
+    laws: Sequence[Law] = LAWS,
+    opened: Opened | None = None,
 ) -> FirstWrong | None:
     """The first frame that breaks something by itself, or after which one of `laws` does not hold (J14).
 
     Laws hold between commands, and a frame ends with one. The whole state is looked at after every frame: for
-    short journals, or for the stretch between a lawful point and a broken one. `state` is changed.
+    short journals, or for the stretch between a lawful point and a broken one. `state` is changed; opened: as in `begun`.
     """
     for frame in frames:
-        state = fold((frame,), state)
+        state = fold((frame,), state, opened=opened)
         broken = state.findings or [finding for law in laws for finding in law(state)]
         if broken:
             return FirstWrong(frame, list(broken), state)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from radixledger.cache.digest import digest
 from radixledger.cache.image import BadImage, image, restore
 from radixledger.cache.state import State
-from radixledger.journal.errors import NoBaseline, NoSuchEvent, ReaderError
+from radixledger.journal.errors import Damaged, NoBaseline, NoSuchEvent, ReaderError
+from radixledger.journal.events import Opened
 from radixledger.journal.reader import Frame, JournalReader, SnapshotRef
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import fold
@@ -53,6 +54,16 @@ def load(reader: JournalReader, ref: SnapshotRef) -> State:
     return state
 
 
+def opened_of(reader: JournalReader) -> Opened | None:
+    """What the journal was opened with; in salvage None where no heading can be read, and the first event has to say it."""
+    try:
+        return reader.opened
+    except Damaged:
+        if reader.salvage:
+            return None
+        raise
+
+
 def beginning_before(reader: JournalReader, seq: int) -> Beginning:
     """The newest snapshot at or before event `seq` that is good; raises NoBaseline where there is none and has to be."""
     passed_over: list[str] = []
@@ -87,7 +98,7 @@ def state_at(reader: JournalReader, seq: int, watch: Watch = iter) -> State:
     begin = beginning_before(reader, seq)
     if begin.state is not None and begin.state.seq == seq:
         return begin.state
-    return fold(watch(reader.frames(begin.next_seq)), begin.state, until=seq)
+    return fold(watch(reader.frames(begin.next_seq)), begin.state, until=seq, opened=opened_of(reader))
 
 
 def copied(state: State) -> State | None:

@@ -12,13 +12,20 @@ from pathlib import Path
 from radixledger.cache.laws.invariants import LAWS
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
-from radixledger.journal.errors import Damaged, JournalError, ReaderError
-from radixledger.journal.events import Opened
+from radixledger.journal.errors import JournalError, ReaderError
 from radixledger.journal.reader import Frame, JournalReader
 from radixledger.journal.units import Rank, Seq
 from radixledger.replay.audit import Audit
 from radixledger.replay.fold import first_wrong
-from radixledger.replay.seek import Beginning, Watch, beginning_before, beginning_of, load, state_at
+from radixledger.replay.seek import (
+    Beginning,
+    Watch,
+    beginning_before,
+    beginning_of,
+    load,
+    opened_of,
+    state_at,
+)
 from radixledger.replay.story.blame import LifeStep, story
 from radixledger.replay.verdict import RankReport, Told
 
@@ -61,7 +68,7 @@ def judge(reader: JournalReader, begin: Beginning, report: RankReport, watch: Wa
             report.notices.append(str(error))
             return None
 
-    opened = _opened(reader)
+    opened = opened_of(reader)
     if opened:
         report.run, report.route = opened.run, opened.route
     report.from_snapshot = begin.state.seq if begin.state is not None else None
@@ -77,16 +84,6 @@ def judge(reader: JournalReader, begin: Beginning, report: RankReport, watch: Wa
     return None if audit.adrift else audit.state
 
 
-def _opened(reader: JournalReader) -> Opened | None:
-    """What the journal was opened with; in salvage None where no heading can be read, and the first event has to say it."""
-    try:
-        return reader.opened
-    except Damaged:
-        if reader.salvage:
-            return None
-        raise
-
-
 def _explain(reader: JournalReader, report: RankReport, first: Told) -> None:
     """Tell where the first finding came from: the first frame that broke a law, the story of a page."""
     if first.lawful_at is not None and first.law in {law.__name__ for law in LAWS}:
@@ -100,8 +97,8 @@ def _first_frame(reader: JournalReader, first: Told) -> tuple[int, int] | None:
     """First and last event of the first frame behind which a law does not hold that held at `lawful_at`."""
     laws = [law for law in LAWS if law.__name__ == first.law]
     state = state_at(reader, first.lawful_at) if first.lawful_at else None
-    wrong = first_wrong(reader.frames(Seq(state.seq + 1) if state else None), state, laws)
-    return (wrong.frame.seq_first, wrong.frame.seq_first + len(wrong.frame.events) - 1) if wrong else None
+    wrong = first_wrong(reader.frames(Seq(state.seq + 1) if state else None), state, laws, opened_of(reader))
+    return (wrong.frame.seq_first, wrong.frame.seq_last) if wrong else None
 
 
 def _story(reader: JournalReader, pool: Pool, page: int, stop: int) -> list[LifeStep]:

@@ -14,7 +14,7 @@ from radixledger.cache.state import Finding, State
 from radixledger.journal.events import AnyEvent, Closed, Digested, Gap, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
-from radixledger.replay.fold import check_opened, enter, opened_state
+from radixledger.replay.fold import begun, check_opened, enter
 
 
 class Walked(NamedTuple):
@@ -30,14 +30,21 @@ class Walked(NamedTuple):
     broken: list[Finding]
 
 
-def walk(frames: Iterable[Frame], state: State | None = None) -> Iterator[Walked]:
-    """Every event of `frames`, folded onto `state`, which is changed; raises Unfoldable and whatever reading raises."""
+def walk(
+    frames: Iterable[Frame], state: State | None = None, opened: Opened | None = None
+) -> Iterator[Walked]:
+    """Every event of `frames`, folded onto `state`, which is changed; opened: as in `fold.begun`.
+
+    Raises Unfoldable and whatever reading raises.
+    """
     laws, judged = EventLaws(), True
     for frame in frames:
         events, first = frame.events, 0
         if state is None:
-            state, first = opened_state(events[0], frame.seq_first), 1
-            yield Walked(frame, state.seq, events[0], state, [])
+            state, rest = begun(frame, opened)
+            first = len(events) - len(rest)
+            if first:
+                yield Walked(frame, state.seq, events[0], state, [])
         else:
             enter(state, frame)
         for at in range(first, len(events)):

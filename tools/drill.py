@@ -65,7 +65,7 @@ def _again(rank: Rank, page: int, seq: Seq, frame: Frame, event: Freed) -> Doubl
     """The second free of one page of `event`, right behind the frame that holds it."""
     packed = Pages(page.to_bytes(4, "little"))
     again = Freed(event.giver, packed, NO_PAGES, NO_PAGES, FREE, event.request, cause(Operation.DRILL))
-    return DoubleFree(rank, page, seq, Seq(frame.seq_first + len(frame.events)), again)
+    return DoubleFree(rank, page, seq, Seq(frame.seq_last + 1), again)
 
 
 def _handed_out(event: AnyEvent) -> Iterator[int]:

@@ -110,8 +110,12 @@ class Look:
     def touched_by(self, state: State, event: AnyEvent, packet: Packet) -> None:
         """Put into `packet` every cell that `event`, folded just now, has changed.
 
-        Where an event's columns are of no whole numbers, every cell is looked at.
+        At the beginning, where an epoch begins, and where an event's columns are of no whole numbers, every cell is looked at.
         """
+        if self._anew or isinstance(event, Opened):
+            self._anew = False
+            self.all_of(state, packet)
+            return
         try:
             self._touched_by(state, event, packet)
         except ValueError:

@@ -11,11 +11,10 @@ from msgspec import Struct, field
 from radixledger.cache.evolve import evolve
 from radixledger.cache.state import State
 from radixledger.journal.errors import JournalError
-from radixledger.journal.events import AnyEvent, Gap, Opened
+from radixledger.journal.events import AnyEvent, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
-from radixledger.journal.units import Seq
-from radixledger.replay.fold import check_opened, enter, opened_state
+from radixledger.replay.fold import begun, check_opened, enter
 from radixledger.replay.report.lives import TEXT_MAX, Life, Lives
 from radixledger.replay.report.look import Look
 from radixledger.replay.report.occupancy import Bucket, Occupancy
@@ -139,8 +138,7 @@ class _Follower:
         state, events = self._enter(frame)
         while self._range[1] < frame.seq_first:
             self._range = next(self._ranges)
-        last = frame.seq_first + len(frame.events) - 1
-        detailed = self._range[0] <= last and self._detail_cells < self._share.detail_cells
+        detailed = self._range[0] <= frame.seq_last and self._detail_cells < self._share.detail_cells
         if detailed:
             if self._told < frame.seq_first - 1:
                 self._summarise_frame(self._frame or frame, state)
@@ -177,18 +175,12 @@ class _Follower:
         if state is not None:
             enter(state, frame)
             return state, events
-        if isinstance(events[0], Gap):
-            assert self.track.opened is not None, "a follower knows what was opened"
-            state = opened_state(self.track.opened)
-            state.seq = Seq(frame.seq_first - 1)
-        else:
-            state = opened_state(events[0], frame.seq_first)
+        self._state, rest = begun(frame, self.track.opened)
+        if len(rest) < len(events):
             packet = self._packet(frame, frame.seq_first, events[0])
-            self._look.noted(state, packet)
+            self._look.noted(self._state, packet)
             self._keep(packet)
-            events = events[1:]
-        self._state = state
-        return state, events
+        return self._state, rest
 
     def _fold_in_detail(self, frame: Frame, state: State, events: list[AnyEvent]) -> None:
         for event in events:
@@ -197,10 +189,7 @@ class _Follower:
             evolve(state, event)
             state.findings.clear()
             packet = self._packet(frame, state.seq, event)
-            if type(event) is Opened:
-                self._look.all_of(state, packet)
-            else:
-                self._look.touched_by(state, event, packet)
+            self._look.touched_by(state, event, packet)
             self._keep(packet)
 
     def _packet(self, frame: Frame, seq: int, event: AnyEvent) -> Packet:

@@ -11,10 +11,9 @@ from typing import NamedTuple
 from radixledger.cache.state import State
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.reader import JournalReader, SnapshotRef
-from radixledger.journal.units import Seq
-from radixledger.replay.fold import fold
-from radixledger.replay.search.found import Ask, Found, end_of, tell
-from radixledger.replay.seek import Watch, copied, load, state_at
+from radixledger.replay.search.found import Ask, Found, tell
+from radixledger.replay.search.halving import frame_at, halved, seq_of, states_behind
+from radixledger.replay.seek import Watch, load, state_at
 
 FOLDED_AT_ONCE = 256
 """Events between a no and a yes from which on every command is looked at."""
@@ -65,7 +64,7 @@ class _Search:
     def run(self) -> Found:
         found, points = self._found, self._points()
         end = state_at(self._reader, self._last, self._watch)
-        found.at_the_end = bool(_asked(found, self._ask, end))
+        found.at_the_end = bool(self._asked(end))
         high = self._last if found.at_the_end else 0
         low = self._lowest(points) if found.at_the_end else self._oldest(points)
         if not (high or low + 1 < len(points)):
@@ -124,52 +123,33 @@ class _Search:
             self._found.notices.append(str(error))
             return None
         self._found.snapshots += state is not None
-        return state is not None and bool(_asked(self._found, self._ask, state))
+        return state is not None and bool(self._asked(state))
 
     def _state(self, point: _Point) -> State | None:
         return load(self._reader, point.ref) if point.ref is not None else None
 
     def _between(self, state: State | None, high: int) -> None:
         """Behind `state` the answer is no, behind event `high` it is yes."""
-        while high - _seq(state) > FOLDED_AT_ONCE:
-            stop = self._end_of((_seq(state) + high) // 2)
-            if stop >= high:
-                break
-            copy = None if state is None else copied(state)
-            if state is not None and copy is None:
-                break  # a lawless state: it is folded on, command by command
-            tried = fold(self._reader.frames(Seq(_seq(state) + 1)), copy, until=stop)
-            if _asked(self._found, self._ask, tried):
-                high = stop
-            else:
-                state = tried
-        self._found.no_at = _seq(state)
-        for frame in self._reader.frames(Seq(_seq(state) + 1)):
-            state = fold((frame,), state)
-            detail = _asked(self._found, self._ask, state)
+        found = self._found
+        state, high = halved(
+            self._reader, state, high, lambda tried: bool(self._asked(tried)), FOLDED_AT_ONCE
+        )
+        found.no_at = seq_of(state)
+        for frame, behind in states_behind(self._reader, state):
+            detail = self._asked(behind)
             if detail:
-                tell(self._found, frame, detail)
+                tell(found, frame, detail)
                 return
-            self._found.no_at = state.seq
-            if state.seq >= high:
-                self._found.contradicted = high
+            found.no_at = behind.seq
+            if behind.seq >= high:
+                found.contradicted = high
                 return
 
-    def _end_of(self, seq: int) -> int:
-        """The last event of the command that event `seq` belongs to."""
-        return end_of(next(iter(self._reader.frames(Seq(seq)))))
-
-
-def _asked(found: Found, ask: Ask, state: State) -> str:
-    found.looks += 1
-    return ask(state)
+    def _asked(self, state: State) -> str:
+        self._found.looks += 1
+        return self._ask(state)
 
 
 def _tell_event(found: Found, reader: JournalReader, seq: int, detail: str) -> None:
-    frame = next(iter(reader.frames(Seq(seq))))
-    tell(found, frame, detail)
+    tell(found, frame_at(reader, seq), detail)
     found.last = seq
-
-
-def _seq(state: State | None) -> int:
-    return 0 if state is None else state.seq

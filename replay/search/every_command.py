@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterable, Iterator
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.fold import fold
-from radixledger.replay.search.found import TURNS_KEPT, Ask, Found, Turn, end_of, tell
-from radixledger.replay.seek import Watch, beginning_of
+from radixledger.replay.search.found import TURNS_KEPT, Ask, Found, Turn, tell
+from radixledger.replay.seek import Watch, beginning_of, opened_of
 from radixledger.replay.walk import walk
 
 
 def first_of_all(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
     """The first command behind which the answer is yes: every command is looked at. Raises as `turned` does."""
-    begin = beginning_of(reader)
+    begin, opened = beginning_of(reader), opened_of(reader)
     state = begin.state
 
     def looked() -> Iterator[tuple[Frame, str]]:
         nonlocal state
         for frame in watch(reader.frames(begin.next_seq)):
-            state = fold((frame,), state)
+            state = fold((frame,), state, opened=opened)
             yield frame, ask(state)
 
     found = Found(every_command=True, no_at=begin.next_seq - 1)
@@ -33,7 +33,7 @@ def first_of_all(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
 def first_of_all_at(reader: JournalReader, ask: Callable[[int], str], watch: Watch = iter) -> Found:
     """As `first_of_all`, for what is asked of all events up to a number."""
     frames = watch(reader.frames())
-    return _all_turns(Found(every_command=True), ((frame, ask(end_of(frame))) for frame in frames))
+    return _all_turns(Found(every_command=True), ((frame, ask(frame.seq_last)) for frame in frames))
 
 
 def _all_turns(found: Found, looks: Iterable[tuple[Frame, str]]) -> Found:
@@ -44,11 +44,11 @@ def _all_turns(found: Found, looks: Iterable[tuple[Frame, str]]) -> Found:
         if bool(detail) != now:
             now = bool(detail)
             if len(found.turns) < TURNS_KEPT:
-                found.turns.append(Turn(end_of(frame), now))
+                found.turns.append(Turn(frame.seq_last, now))
             if now and not found.first:
                 tell(found, frame, detail)
         if not found.first:
-            found.no_at = end_of(frame)
+            found.no_at = frame.seq_last
     found.at_the_end = now
     return found
 
@@ -57,7 +57,7 @@ def first_event_that_broke(reader: JournalReader, law: str, watch: Watch = iter)
     """The first event that breaks a law of events, or one that folding notices, by itself. Raises as `turned` does."""
     begin = beginning_of(reader)
     found = Found(every_command=True, no_at=begin.next_seq - 1)
-    for walked in walk(watch(reader.frames(begin.next_seq)), begin.state):
+    for walked in walk(watch(reader.frames(begin.next_seq)), begin.state, opened_of(reader)):
         found.looks += 1
         broken = [each for each in walked.broken if each.law == law]
         if broken:

@@ -57,12 +57,7 @@ def of_laws(laws: list[Law]) -> Ask:
     return broken
 
 
-def end_of(frame: Frame) -> int:
-    """The last event of a command."""
-    return frame.seq_first + len(frame.events) - 1
-
-
 def tell(found: Found, frame: Frame, detail: str) -> None:
     """Name a command as the first one."""
-    found.first, found.last = frame.seq_first, end_of(frame)
+    found.first, found.last = frame.seq_first, frame.seq_last
     found.time_ns, found.step, found.detail = frame.time_ns, frame.step, detail

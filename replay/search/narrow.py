@@ -16,8 +16,8 @@ from radixledger.cache.laws.law import Law
 from radixledger.cache.state import Finding, State
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
-from radixledger.replay.fold import fold
-from radixledger.replay.seek import beginning_of, copied, state_at
+from radixledger.replay.search.halving import halved, seq_of, states_behind
+from radixledger.replay.seek import beginning_of, state_at
 from radixledger.replay.verdict import Told, told
 
 
@@ -36,37 +36,24 @@ def traced_back(reader: JournalReader, seen: Told, laws: Sequence[Law] = LAWS) -
     low = seen.lawful_at
     high = seen.seq if low is not None else _stands_in(reader, seen.seq) - 1
     begin = beginning_of(reader)
-    if high <= _at(begin.state):
+    if high <= seq_of(begin.state):
         return Traced(None, None)
     state = state_at(reader, high)
     broken = [law for law in laws if any(law(state))]
     if broken:
-        return Traced(first_broken(reader, low or _at(begin.state), high, broken), None)
+        return Traced(first_broken(reader, low or seq_of(begin.state), high, broken), None)
     return Traced(None, state if low is None else None)
 
 
 def first_broken(reader: JournalReader, low: int, high: int, laws: Sequence[Law]) -> Told | None:
     """The first command behind event `low` that breaks one of `laws`, all of which hold there and not behind `high`."""
     state = state_at(reader, low) if low else beginning_of(reader).state
-    lowest = _at(state) + 1
-    while lowest < high:
-        stop = _end_of(reader, (lowest + high) // 2)
-        if stop >= high:
-            break
-        copy = None if state is None else copied(state)
-        if state is not None and copy is None:
-            break  # lawless in another way: it is folded on, command by command
-        tried = fold(reader.frames(Seq(_at(state) + 1)), copy, until=stop)
-        if any(_broken(tried, laws)):
-            high = stop
-        else:
-            state, lowest = tried, stop + 1
-    for frame in reader.frames(Seq(_at(state) + 1)):
-        state = fold((frame,), state)
-        found = next(_broken(state, laws), None)
+    state, high = halved(reader, state, high, lambda tried: any(_broken(tried, laws)), 1)
+    for frame, behind in states_behind(reader, state):
+        found = next(_broken(behind, laws), None)
         if found is not None:
             return replace(told(found, frame, low), seq=frame.seq_first)
-        if state.seq >= high:
+        if behind.seq >= high:
             break
     return None
 
@@ -76,18 +63,8 @@ def _broken(state: State, laws: Sequence[Law]) -> Iterator[Finding]:
         yield from law(state)
 
 
-def _at(state: State | None) -> int:
-    return 0 if state is None else state.seq
-
-
 def _stands_in(reader: JournalReader, seq: int) -> int:
     """The first event of the command that event `seq` belongs to."""
     for _, raw in reader.raw_frames(Seq(seq)):
         return raw.seq_first
     return seq
-
-
-def _end_of(reader: JournalReader, seq: int) -> int:
-    """The last event of the command that event `seq` belongs to."""
-    frame = next(iter(reader.frames(Seq(seq))))
-    return frame.seq_first + len(frame.events) - 1

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from radixledger.cache.state import Node, State
 from radixledger.journal.causes import label
-from radixledger.journal.events import Admitted, AnyEvent, Finished, Split
+from radixledger.journal.events import Admitted, AnyEvent, Finished, Opened, Split
 from radixledger.journal.frame import Frame
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, Pages
@@ -71,13 +71,15 @@ class _Look(NamedTuple):
     ticks: tuple[int, int, int]
 
 
-def node_story(frames: Iterable[Frame], number: int, base: State | None = None) -> Iterator[NodeStep]:
-    """Everything that happened to node `number`, in order; `base` is the state that the frames go on from.
+def node_story(
+    frames: Iterable[Frame], number: int, base: State | None = None, opened: Opened | None = None
+) -> Iterator[NodeStep]:
+    """Everything that happened to node `number`, in order; `base` is the state that the frames go on from; opened: as in `fold.begun`.
 
     Raises Unfoldable and whatever reading raises.
     """
     life, before = 0, _look(base, number)
-    for walked in walk(frames, base):
+    for walked in walk(frames, base, opened):
         now = _look(walked.state, number)
         if now == before and not _names(walked.event, number):
             continue

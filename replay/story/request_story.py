@@ -22,6 +22,7 @@ from radixledger.journal.events import (
     Finished,
     Locked,
     Matched,
+    Opened,
     Phase,
     Refused,
     Stepped,
@@ -66,13 +67,15 @@ class RequestStep(Struct, frozen=True):
     wrong: str
 
 
-def request_story(frames: Iterable[Frame], asked: str, base: State | None = None) -> Iterator[RequestStep]:
+def request_story(
+    frames: Iterable[Frame], asked: str, base: State | None = None, opened: Opened | None = None
+) -> Iterator[RequestStep]:
     """Every event of the request that is called `asked`, in order: its request id, or else its number.
 
-    `base` is the state that the frames go on from. Raises Unfoldable and whatever reading raises.
+    `base` is the state that the frames go on from; opened: as in `fold.begun`. Raises Unfoldable and whatever reading raises.
     """
     story = _Story(asked, base)
-    for walked in walk(frames, base):
+    for walked in walk(frames, base, opened):
         event = walked.event
         if isinstance(event, Admitted | Matched) and event.rid == asked:
             story.numbers.add(event.request)

@@ -40,5 +40,5 @@ def _first_from(reader: JournalReader, step: int) -> int:
         if frame.step >= step:
             high = middle
         else:
-            low = frame.seq_first + len(frame.events)
+            low = frame.seq_last + 1
     return low

@@ -17,7 +17,7 @@ from radixledger.journal.moves import pages_of
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import fold
-from radixledger.replay.seek import Watch, beginning_before
+from radixledger.replay.seek import Watch, beginning_before, opened_of
 from radixledger.replay.triage.astray import Astray, astray
 from radixledger.replay.triage.causal_slice import (
     CausalSlice,
@@ -126,7 +126,8 @@ def _before(reader: JournalReader, seq: int, earlier: State | None) -> State | N
         begin = earlier or beginning_before(reader, seq - 1).state
         if begin is not None and begin.seq == seq - 1:
             return begin
-        return fold(reader.frames(Seq(begin.seq + 1) if begin else None), begin, until=seq - 1)
+        frames = reader.frames(Seq(begin.seq + 1) if begin else None)
+        return fold(frames, begin, until=seq - 1, opened=opened_of(reader))
     except JournalError:
         return None
 

@@ -12,12 +12,10 @@ from radixledger.cache.evolve import STRANGE, evolve
 from radixledger.cache.state import State
 from radixledger.journal.events import (
     AnyEvent,
-    Gap,
     Opened,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.units import Seq
-from radixledger.replay.fold import Unfoldable, check_opened, enter, opened_state
+from radixledger.replay.fold import Unfoldable, begun, check_opened, enter, opened_state
 from radixledger.replay.whatif.believable import believe
 from radixledger.replay.whatif.meter import Meter
 from radixledger.replay.whatif.schedule import (
@@ -41,14 +39,9 @@ def transcribed(
     for frame in frames:
         events = frame.events
         if state is None:
-            lost = isinstance(events[0], Gap)
-            state = opened_state(opened if lost else events[0], 1 if lost else frame.seq_first)
-            if not lost and events[0] != opened:
+            state, events = begun(frame, opened)
+            if len(events) < len(frame.events) and frame.events[0] != opened:
                 raise Unfoldable(frame.seq_first, "the heading of its file says otherwise")
-            if lost:
-                state.seq = Seq(frame.seq_first - 1)
-            else:
-                events = events[1:]
         else:
             enter(state, frame)
         for event in events:

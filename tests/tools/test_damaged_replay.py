@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from radixledger.journal.events import Admitted, Refused
+from radixledger.journal.events import Admitted, Gap, Refused
+from radixledger.journal.frame import MAGIC
+from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import NodeId, RequestId, TokenCount
 from radixledger.journal.writer import JournalWriter, Sealing
 from radixledger.tools.cli import run as radixledger
 
 from ..cache.driven import Driven, opened
-from ..replay.runs import Clock, written
+from ..replay.runs import RANK, Clock, written
 
 Capture = pytest.CaptureFixture[str]
 QUESTIONS = (
@@ -121,3 +123,38 @@ def test_a_state_that_no_image_can_tell_is_bisected_all_the_same(tmp_path: Path,
     writer.close()
     assert radixledger(["replay", "bisect", str(tmp_path / "run"), "--predicate", "seq >= 600"]) == 1
     assert "first behind event 600," in capfd.readouterr().out
+
+
+FOLDING = (
+    "replay state RUN --salvage",
+    "replay blame RUN --node 2 --salvage",
+    "replay blame RUN --request 16 --salvage",
+    "replay bisect RUN --law every_page_has_one_owner --salvage",
+    "replay bisect RUN --predicate full.free<20 --first --salvage",
+    "replay bisect RUN --law a_page_is_freed_once --salvage",
+    "replay locks RUN --salvage",
+    "replay lost-reuse RUN --salvage",
+    "replay diff RUN WHOLE --salvage",
+    "whatif RUN --salvage",
+    "report RUN -o PAGE --force",
+    "triage RUN --no-report",
+)
+"""Commands that fold a journal from its first event on."""
+
+
+def test_a_journal_whose_first_event_alone_is_lost_is_folded_as_its_heading_says(
+    whole: Path, tmp_path: Path, capfd: Capture
+) -> None:
+    """The heading of its file has what the rank was opened with; a gap stands in for the event, and its place is 1."""
+    shutil.copytree(whole, tmp_path / "run", ignore=shutil.ignore_patterns("*.snap*"))
+    segment = min((tmp_path / "run" / "rank-0000").glob("*.seg"))
+    data = bytearray(segment.read_bytes())
+    data[data.index(MAGIC, data.index(MAGIC) + 1) - 3] ^= 255
+    segment.write_bytes(data)
+    lost = next(iter(JournalReader(tmp_path / "run", RANK, salvage=True).frames()))
+    assert (lost.seq_first, [type(event) for event in lost.events]) == (1, [Gap])
+    for command in FOLDING:
+        places = {"RUN": tmp_path / "run", "WHOLE": whole, "PAGE": tmp_path / "page.html"}
+        code = radixledger([str(places.get(word, word)) for word in command.split()])
+        out, err = capfd.readouterr()
+        assert code in (0, 1), f"{command}: {out}{err}"

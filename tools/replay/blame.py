@@ -11,9 +11,10 @@ import click
 
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
+from radixledger.journal.events import Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.seek import beginning_of
+from radixledger.replay.seek import beginning_of, opened_of
 from radixledger.replay.story.blame import story
 from radixledger.replay.story.node_story import node_story
 from radixledger.replay.story.request_story import request_story
@@ -83,7 +84,9 @@ def command(
     begin = beginning_of(reader)
     with watched(run, reader.rank) as watch:
         frames = watch(reader.frames(begin.next_seq))
-        steps: list[AnyStep] = list(deque(_story(frames, begin.state, pool, number, node, request), last))
+        steps: list[AnyStep] = list(
+            deque(_story(frames, begin.state, opened_of(reader), pool, number, node, request), last)
+        )
     what = f"{pool.upper()} page {number}" if pool else f"node {node}" if node else f"request {request}"
     if as_json:
         print_json([step_json(step) for step in steps])
@@ -100,6 +103,7 @@ def command(
 def _story(
     frames: Iterable[Frame],
     base: State | None,
+    opened: Opened | None,
     pool: str | None,
     number: int,
     node: int | None,
@@ -108,9 +112,9 @@ def _story(
     if pool is not None:
         yield from story(frames, Pool[pool.upper()], number, base)
     elif node is not None:
-        yield from node_story(frames, node, base)
+        yield from node_story(frames, node, base, opened)
     else:
-        yield from request_story(frames, request or "", base)
+        yield from request_story(frames, request or "", base, opened)
 
 
 def _page_of(reader: JournalReader, pool: str, page: int | None, slot: int | None) -> int:

@@ -119,8 +119,7 @@ class _Lines:
             if self._write is not None and (seq >= self._first or mine):
                 self._write(frame, seq, event)
             self.alarm(mine)
-        last = frame.seq_first + len(frame.events) - 1
-        self.alarm([alarm for alarm in alarms if not frame.seq_first <= alarm.seq <= last])
+        self.alarm([alarm for alarm in alarms if not frame.seq_first <= alarm.seq <= frame.seq_last])
         self.events += len(frame.events)
 
     def alarm(self, alarms: list[Alarm]) -> None:
