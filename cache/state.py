@@ -315,6 +315,15 @@ class State:
         """Those of them that locks hold."""
 
     @property
+    def books(self) -> tuple[PoolBook, PoolBook, PoolBook, PoolBook]:
+        """The books of all pools in the order of `Pool`: `books[Pool.SWA]` is that of SWA."""
+        return self.full, self.swa, self.recurrent, self.host
+
+    def evictable(self, pool: Pool) -> int:
+        """Pages of a pool that eviction could take: of the tree's those that no lock holds; on the host, of those that stand alone."""
+        return (self.full_evictable, self.swa_evictable, self.recurrent_evictable, self.host_evictable)[pool]
+
+    @property
     def full_evictable(self) -> int:
         """FULL pages of the tree that no lock holds."""
         return self.full.held[Kind.TREE] - self.full_protected

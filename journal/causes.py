@@ -102,6 +102,11 @@ def sited(why: Cause, site: Site) -> Cause:
     return Cause(why & ~31 | site)
 
 
+def label_of(event: object) -> str:
+    """The cause of an event in words, as `label` has it; empty for events that carry none."""
+    return label(event.cause) if hasattr(event, "cause") else ""
+
+
 def label(code: int) -> str:
     """A cause in words, `finish/duplicate` or `match`; `unknown(CODE)` for numbers of the future."""
     try:

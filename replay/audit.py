@@ -27,7 +27,7 @@ from radixledger.journal.events import (
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import begun, check_opened, enter
-from radixledger.replay.triage.page_watch import PageWatch
+from radixledger.replay.page_watch import PageWatch
 from radixledger.replay.verdict import MISSING, RankReport
 
 EVENTS_PER_NODE = 32

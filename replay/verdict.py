@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from radixledger.cache.state import Finding
 from radixledger.journal.accounts import Pool
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import pages_of
+from radixledger.journal.moves import whole_pages
 from radixledger.replay.story.blame import LifeStep
 
 KEPT = 32
@@ -95,7 +95,7 @@ class RankReport(Struct):
 
 def told(finding: Finding, frame: Frame, lawful_at: int | None = None) -> Told:
     """A finding as a report keeps it: what a hostile journal can make long is cut."""
-    pages = pages_of(finding.pages[: PAGES_KEPT * 4]).tolist() if len(finding.pages) % 4 == 0 else []
+    pages = whole_pages(finding.pages, PAGES_KEPT)
     return Told(
         seq=finding.seq,
         time_ns=frame.time_ns,

@@ -24,16 +24,12 @@ from radixledger.journal.events import (
     Stop,
     Violated,
 )
-from radixledger.journal.moves import ids_of, pages_of
+from radixledger.journal.moves import PAGE_FIELDS, ids_of, pages_of
 from radixledger.tools.printable import in_a_line
 
 RANGES_MAX = 12
 """A line tells this many runs of pages and then how many there are; JSON tells every page."""
 
-PAGE_COLUMNS = frozenset(
-    {"full", "swa", "fresh", "old", "unmapped", "pages", "row", "source", "target", "host", "recurrent", "slot", "slots",
-     "former"}
-)  # fmt: skip
 NUMBER_COLUMNS = frozenset({"grown", "counts", "starts", "stops", "ends"})
 ID_COLUMNS = frozenset({"requests", "takers", "skipped"})
 OWNERSHIP = frozenset({"pool", "expected", "found", "since"})
@@ -110,7 +106,7 @@ def _words(name: str, value: Any, default: object, codes: Mapping[str, Callable[
 
 
 def _packed_words(name: str, value: bytes) -> str:
-    if name in PAGE_COLUMNS and len(value) % 4 == 0:
+    if name in PAGE_FIELDS and len(value) % 4 == 0:
         return ranges(pages_of(value).tolist(), RANGES_MAX)
     column = _column(name, value)
     if column is not None:
@@ -136,7 +132,7 @@ def _json_field(name: str, value: Any, codes: Mapping[str, Callable[[int], str]]
 
 def _column(name: str, value: bytes) -> list[int] | None:
     """A packed column as a list; None for bytes that are no column, or of a hostile length."""
-    if name in PAGE_COLUMNS | NUMBER_COLUMNS and len(value) % 4 == 0:
+    if name in PAGE_FIELDS | NUMBER_COLUMNS and len(value) % 4 == 0:
         return list(map(int, pages_of(value)))
     if name in ID_COLUMNS and len(value) % 8 == 0:
         return list(map(int, ids_of(value)))

@@ -62,16 +62,12 @@ def summary(state: State) -> dict[str, object]:
 
 def pools(state: State) -> Rows:
     """Pages of each pool by account; slots of states. On the host what may go is what stands alone and unlocked."""
-    evictable = {
-        Pool.FULL: state.full_evictable, Pool.SWA: state.swa_evictable, Pool.RECURRENT: state.recurrent_evictable,
-        Pool.HOST: state.host_evictable,
-    }  # fmt: skip
-    return [_pool(book, evictable[book.pool]) for book in _books(state)]
+    return [_pool(book, state.evictable(book.pool)) for book in _books(state)]
 
 
 def _books(state: State) -> list[PoolBook]:
     """The pools that the rank has."""
-    return [book for book in (state.full, state.swa, state.recurrent, state.host) if book.capacity]
+    return [book for book in state.books if book.capacity]
 
 
 def _pool(book: PoolBook, evictable: int) -> Sequence[object]:

@@ -64,7 +64,7 @@ def state_diff(a: State, b: State) -> StateDiff:
         numbers=list(_differing("", {"": _numbers(a)}, {"": _numbers(b)})),
         requests=list(_differing("request ", _requests(a, same_run), _requests(b, same_run))),
         nodes=list(_differing("node ", _nodes(a, same_run, keys), _nodes(b, same_run, keys))),
-        pages=[each for pair in zip(_books(a), _books(b), strict=True) for each in _moved(*pair)]
+        pages=[each for pair in zip(a.books, b.books, strict=True) for each in _moved(*pair)]
         if same_run
         else [],
     )
@@ -85,15 +85,11 @@ def _differing(
                 yield Differs(f"{kind}{label}", field, str(value), str(other.get(field)))
 
 
-def _books(state: State) -> tuple[PoolBook, ...]:
-    return state.full, state.swa, state.recurrent, state.host
-
-
 def _numbers(state: State) -> dict[str, Any]:
     """Counters of the state, and pages of each pool by kind of account."""
     told: dict[str, Any] = {
         f"{book.pool.name} pages {kind.name.lower()}": book.held[kind]
-        for book in _books(state)
+        for book in state.books
         for kind in Kind
         if kind is not Kind.RESERVED
     }

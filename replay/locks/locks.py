@@ -26,7 +26,7 @@ from radixledger.journal.events import (
     Unlocked,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import ids_of
+from radixledger.journal.moves import whole_ids
 from radixledger.journal.units import UNBOUND
 from radixledger.replay.fold import Moment
 from radixledger.replay.locks.holds import (
@@ -135,7 +135,7 @@ class Locks:
 
     def _locked(self, state: State, event: Locked) -> None:
         self._judge_second(None)
-        skipped = ids_of(event.skipped).tolist() if len(event.skipped) % 8 == 0 else []
+        skipped = whole_ids(event.skipped)
         rid = self._rids.get(event.request, "")
         earlier = event.request != UNBOUND and event.request in self._rids and self._holds_any(event.request)
         hold = self._hold(

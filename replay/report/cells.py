@@ -5,7 +5,6 @@ Rule: cells are read off a state and never worked out from events.
 
 from collections.abc import Callable
 
-from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import Node, Request, State
 from radixledger.journal.accounts import Kind, Pool
 from radixledger.replay.report.packet import Record
@@ -38,11 +37,6 @@ NUMBER_FIELDS = (
 """Of a rank: pages by pool and account (page 0 left out), the locked ones, and what else is open."""
 
 
-def books_of(state: State) -> tuple[PoolBook, ...]:
-    """The books of all pools, in the order of `Pool`."""
-    return state.full, state.swa, state.recurrent, state.host
-
-
 def node_record(node: Node) -> Record:
     """The cells of a node, in the order of NODE_FIELDS."""
     return (
@@ -63,7 +57,7 @@ def request_record(state: State, request: Request, text: Callable[[str], int]) -
 
 def numbers_of(state: State) -> Record:
     """The numbers of a rank, in the order of NUMBER_FIELDS."""
-    pools = (number for book in books_of(state) for number in (book.capacity, *book.held))
+    pools = (number for book in state.books for number in (book.capacity, *book.held))
     running = state.running
     return (
         *pools, state.full_protected, state.swa_protected, state.recurrent_protected, state.host_bare,

@@ -27,7 +27,7 @@ from radixledger.journal.events import (
     Tombstoned,
 )
 from radixledger.journal.moves import ids_of, moves, pages_of
-from radixledger.replay.report.cells import POOLS, books_of, node_record, numbers_of, request_record
+from radixledger.replay.report.cells import POOLS, node_record, numbers_of, request_record
 from radixledger.replay.report.packet import Owners, Packet, Record
 
 Number = TypeVar("Number", np.int32, np.int64)
@@ -92,7 +92,7 @@ class Look:
         self._tell_nodes(packet, state, state.nodes.keys() | self._nodes.keys())
 
     def _tell_all_but_nodes(self, state: State, packet: Packet) -> None:
-        for pool, book in enumerate(books_of(state)):
+        for pool, book in enumerate(state.books):
             self._fit(pool, book.capacity + 1)
             account, since = (
                 _grown(book.account, len(self._owner[pool])),
@@ -122,7 +122,7 @@ class Look:
             self.all_of(state, packet)
 
     def _touched_by(self, state: State, event: AnyEvent, packet: Packet) -> None:
-        books = books_of(state)
+        books = state.books
         for pool, pages in _pages_by_pool(event).items():
             book = books[pool]
             near = _within(pages, book.capacity)

@@ -23,7 +23,7 @@ from radixledger.journal.events import (
     Violated,
 )
 from radixledger.journal.frame import Frame
-from radixledger.replay.report.cells import POOLS, books_of, numbers_of
+from radixledger.replay.report.cells import POOLS, numbers_of
 from radixledger.replay.report.packet import Record
 
 BUCKETS = 480
@@ -63,7 +63,7 @@ class Occupancy:
             mark = _MARK_OF.get(type(event))
             if mark is not None:
                 self._marks[mark] += 1
-        free = [book.held[Kind.FREE] for book in books_of(state)]
+        free = [book.held[Kind.FREE] for book in state.books]
         least = self._least
         self._least = free if least is None else list(map(min, least, free))
         if state.seq >= self._next:

@@ -51,10 +51,7 @@ def _held(kind: AccountKind) -> Callable[[State, PoolBook], int]:
 
 
 def _evictable(state: State, book: PoolBook) -> int:
-    return {
-        Pool.FULL: state.full_evictable, Pool.SWA: state.swa_evictable, Pool.RECURRENT: state.recurrent_evictable,
-        Pool.HOST: state.host_evictable,
-    }[book.pool]  # fmt: skip
+    return state.evictable(book.pool)
 
 
 def _cell(_: State, book: PoolBook, page: int) -> Cell | None:

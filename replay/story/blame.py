@@ -7,15 +7,13 @@ it is told as such.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from operator import attrgetter
-from typing import Any, get_args
+from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import fields
 
 from radixledger.cache.state import State
 from radixledger.journal.accounts import FREE, Kind, Pool, describe, holder_of
-from radixledger.journal.causes import label
+from radixledger.journal.causes import label_of
 from radixledger.journal.events import (
     Aborted,
     Admitted,
@@ -23,13 +21,10 @@ from radixledger.journal.events import (
     Finished,
     Gap,
     Opened,
-    Refused,
     Retracted,
-    Violated,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import Move, pages_of, whole_mappings, whole_moves
-from radixledger.journal.units import Pages
+from radixledger.journal.moves import PAGE_COLUMNS, Move, pages_of, whole_mappings, whole_moves
 
 UNKNOWN = -1
 """The holder of a page behind a gap."""
@@ -75,14 +70,14 @@ def story(frames: Iterable[Frame], pool: Pool, page: int, base: State | None = N
             remember = _RIDS.get(kind)
             if remember is not None:
                 remember(rids, event)
-            elif kind in _EVERYWHERE or (kind in _COLUMNS and _may_name(event, _COLUMNS[kind], needle, held)):
+            elif kind in _EVERYWHERE or (kind in PAGE_COLUMNS and _may_name(event, needle, held)):
                 yield from _steps(held, rids, frame, frame.seq_first + place, event, pool, page)
 
 
-def _may_name(event: AnyEvent, columns: list[Callable[[Any], bytes]], needle: bytes, held: _Holding) -> bool:
+def _may_name(event: AnyEvent, needle: bytes, held: _Holding) -> bool:
     """Whether an event can concern the page or its partner: a look for four bytes, cheap and sometimes wrongly yes."""
     partner = held.partner.to_bytes(4, "little", signed=True) if held.partner else needle
-    for column in columns:
+    for column in PAGE_COLUMNS[type(event)]:
         pages = column(event)
         if needle in pages or partner in pages:
             return True
@@ -92,9 +87,7 @@ def _may_name(event: AnyEvent, columns: list[Callable[[Any], bytes]], needle: by
 def _beginning(pool: Pool, page: int, base: State | None) -> tuple[_Holding, dict[int, str]]:
     if base is None:
         return _Holding(0, FREE, 0, 0), {}
-    book = {Pool.FULL: base.full, Pool.SWA: base.swa, Pool.RECURRENT: base.recurrent, Pool.HOST: base.host}[
-        pool
-    ]
+    book = base.books[pool]
     swa_of = base.mapping.swa_of
     partners = [int(swa_of[page])] if pool is Pool.FULL else (swa_of == page).nonzero()[0].tolist()
     if pool not in (Pool.FULL, Pool.SWA):
@@ -123,7 +116,7 @@ def _steps(
             event=type(event).__name__,
             giver=giver,
             taker=taker,
-            cause=label(event.cause) if hasattr(event, "cause") else "",
+            cause=label_of(event),
             rid=_rid(rids, taker) or _rid(rids, giver),
             partner=held.partner,
             wrong=wrong,
@@ -193,18 +186,6 @@ _RIDS: dict[type, Callable[[dict[int, str], Any], None]] = {
 }
 """Events that say which request id a number stands for; none of them moves pages."""
 
-
-def _columns(kind: type[Struct]) -> list[Callable[[Any], bytes]]:
-    """How to read each page column of an event."""
-    return [attrgetter(field.name) for field in fields(kind) if field.type is Pages]
-
-
-_COLUMNS: dict[type, list[Callable[[Any], bytes]]] = {
-    kind: columns
-    for kind in get_args(AnyEvent)
-    if (columns := _columns(kind)) and kind not in (Refused, Violated)
-}
-"""By event: its page columns. What was refused or not done did not happen to a page."""
 
 _EVERYWHERE = (Opened, Gap)
 """Events that concern every page."""

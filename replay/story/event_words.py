@@ -32,7 +32,7 @@ from radixledger.journal.events import (
     Transferred,
     Unlocked,
 )
-from radixledger.journal.moves import ids_of, pages_of
+from radixledger.journal.moves import whole_ids, whole_pages
 
 
 def words(event: AnyEvent) -> str:
@@ -55,7 +55,7 @@ def _repointed(event: Repointed) -> str:
 
 
 def _extended(event: Extended) -> str:
-    grown = pages_of(event.grown).tolist() if len(event.grown) % 4 == 0 else []
+    grown = whole_pages(event.grown)
     many = len(event.requests) // 8
     return f"{many} request{'s' if many != 1 else ''} grew by {sum(grown):,} tokens"
 
@@ -81,7 +81,7 @@ def _healed(event: Healed) -> str:
 def _stepped(event: Stepped) -> str:
     if event.phase != Phase.BEGAN:
         return f"step {event.step} ends"
-    many = len(ids_of(event.requests)) if len(event.requests) % 8 == 0 else 0
+    many = len(whole_ids(event.requests))
     return f"step {event.step} begins, with {many} request{'s' if many != 1 else ''}"
 
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from radixledger.cache.state import Node, State
-from radixledger.journal.causes import label
+from radixledger.journal.causes import label_of
 from radixledger.journal.events import Admitted, AnyEvent, Finished, Opened, Split
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import pages_of
+from radixledger.journal.moves import whole_pages
 from radixledger.journal.units import NO_PAGES, Pages
 from radixledger.replay.walk import Walked, told_wrong, walk
 
@@ -123,16 +123,16 @@ def _step(walked: Walked, life: int, before: _Look | None, now: _Look | None) ->
         step=walked.frame.step,
         event=type(event).__name__,
         what=", ".join(_differences(before, now, event)) or "named",
-        cause=label(event.cause) if hasattr(event, "cause") else "",
+        cause=label_of(event),
         request=request,
         rid=live.rid if live is not None else getattr(event, "rid", ""),
         parent=shown.parent,
         start=shown.start,
         stop=shown.stop,
-        full=_listed(now.full if now else NO_PAGES),
-        swa=_listed(now.swa if now else NO_PAGES),
-        host=_listed(now.host if now else NO_PAGES),
-        recurrent=_listed(now.recurrent if now else NO_PAGES),
+        full=whole_pages(now.full if now else NO_PAGES),
+        swa=whole_pages(now.swa if now else NO_PAGES),
+        host=whole_pages(now.host if now else NO_PAGES),
+        recurrent=whole_pages(now.recurrent if now else NO_PAGES),
         children=now.children if now else 0,
         receipts=now.receipts if now else 0,
         full_locks=now.full_locks if now else 0,
@@ -140,11 +140,6 @@ def _step(walked: Walked, life: int, before: _Look | None, now: _Look | None) ->
         boundary=shown.boundary,
         wrong=told_wrong(walked.broken),
     )
-
-
-def _listed(packed: Pages) -> list[int]:
-    pages: list[int] = [] if len(packed) % 4 else pages_of(packed).tolist()
-    return pages
 
 
 def _differences(before: _Look | None, now: _Look | None, event: AnyEvent) -> Iterator[str]:

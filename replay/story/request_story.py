@@ -14,7 +14,7 @@ from msgspec.structs import fields
 
 from radixledger.cache.state import State
 from radixledger.journal.accounts import request_account
-from radixledger.journal.causes import label
+from radixledger.journal.causes import label_of
 from radixledger.journal.events import (
     Admitted,
     AnyEvent,
@@ -31,7 +31,7 @@ from radixledger.journal.events import (
     Violated,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import ids_of, pages_of, whole_moves
+from radixledger.journal.moves import pages_of, whole_ids, whole_moves, whole_pages
 from radixledger.journal.units import RequestId
 from radixledger.replay.walk import Walked, told_wrong, walk
 
@@ -117,7 +117,7 @@ class _Story:
             step=walked.frame.step,
             event=type(event).__name__,
             detail=_detail(event, number),
-            cause=label(event.cause) if hasattr(event, "cause") else "",
+            cause=label_of(event),
             request=number,
             rid=live.rid if live is not None else getattr(event, "rid", ""),
             length=int(state.rows.length[row]) if row is not None else 0,
@@ -150,8 +150,7 @@ def _held(base: State | None, number: int) -> dict[str, int]:
     if base is None:
         return {}
     account = request_account(RequestId(number))
-    books = (base.full, base.swa, base.recurrent, base.host)
-    return {book.pool.name: int((book.account == account).sum()) for book in books}
+    return {book.pool.name: int((book.account == account).sum()) for book in base.books}
 
 
 def _detail(event: AnyEvent, number: int) -> str:
@@ -161,7 +160,7 @@ def _detail(event: AnyEvent, number: int) -> str:
         case Matched():
             return f"hit {event.hit} of {event.asked} tokens: {STOPS.get(event.stop, f'stop {event.stop}')}"
         case Extended():
-            grown = dict(zip(_ids(event.requests), _counts(event.grown), strict=False))
+            grown = dict(zip(whole_ids(event.requests), whole_pages(event.grown), strict=False))
             return f"+{grown[number]} tokens" if number in grown else ""
         case Stepped():
             return "began" if event.phase == Phase.BEGAN else "ended"
@@ -177,17 +176,6 @@ def _detail(event: AnyEvent, number: int) -> str:
             return ""
 
 
-def _ids(packed: bytes) -> list[int]:
-    """A packed column of numbers; none where it is no such column."""
-    ids: list[int] = [] if len(packed) % 8 else ids_of(packed).tolist()
-    return ids
-
-
-def _counts(packed: bytes) -> list[int]:
-    counts: list[int] = [] if len(packed) % 4 else pages_of(packed).tolist()
-    return counts
-
-
 def _named(kind: type[Struct]) -> Callable[[Any], Any] | None:
     """How to read the requests that an event names: a field of its own, or a packed column."""
     single = [field.name for field in fields(kind) if field.type is RequestId]
@@ -196,7 +184,7 @@ def _named(kind: type[Struct]) -> Callable[[Any], Any] | None:
         return lambda event: (one(event),)
     packed = [field.name for field in fields(kind) if field.name in ("requests", "takers")]
     if packed:
-        return lambda event: {number for name in packed for number in _ids(getattr(event, name))}
+        return lambda event: {number for name in packed for number in whole_ids(getattr(event, name))}
     return None
 
 

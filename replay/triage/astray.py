@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from radixledger.cache.state import State
-from radixledger.journal.accounts import FREE, PENDING, Kind, Pool
+from radixledger.journal.accounts import FREE, PENDING, Kind
 from radixledger.journal.errors import JournalError
 from radixledger.journal.events import Admitted, AnyEvent, Opened
-from radixledger.journal.moves import pages_of
+from radixledger.journal.moves import pages_of, whole_moves
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
-from radixledger.replay.triage.things import moves_told
 from radixledger.replay.verdict import Told
 
 LOOK_AHEAD = 100_000
@@ -94,10 +93,9 @@ def _owners(found: Sequence[Told], event: AnyEvent, before: State | None) -> dic
     """Who had each page that somebody else gave: by the state before where it is known, else by what was found."""
     if before is None or not found[0].pages:
         return {(each.pool, page): each.found for each in found if each.pool for page in each.pages}
-    books = {Pool.FULL: before.full, Pool.SWA: before.swa, Pool.RECURRENT: before.recurrent, Pool.HOST: before.host}  # fmt: skip
     out: dict[Place, int] = {}
-    for move in moves_told(event):
-        book = books[move.pool]
+    for move in whole_moves(event):
+        book = before.books[move.pool]
         for page in pages_of(move.pages).tolist():
             if 0 <= page <= book.capacity and (owner := int(book.account[page])) != move.giver:
                 out[move.pool.name, page] = owner
@@ -108,7 +106,7 @@ def _is_held(event: AnyEvent, place: Place) -> bool:
     """Whether the event gave a page to somebody, and not back."""
     return any(
         move.pool.name == place[0] and move.taker not in (FREE, PENDING) and place[1] in pages_of(move.pages)
-        for move in moves_told(event)
+        for move in whole_moves(event)
     )
 
 
@@ -118,7 +116,7 @@ def _hand_out(
     """Note the request that an event hands pages that are waited for, which then are no longer, unless it is the wrong one `itself`."""
     if isinstance(event, Admitted):
         rids[event.request] = event.rid
-    for move in moves_told(event):
+    for move in whole_moves(event):
         if move.taker & 7 != Kind.REQUEST or not (itself or move.giver == FREE):
             continue
         for page in pages_of(move.pages).tolist():

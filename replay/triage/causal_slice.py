@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from radixledger.journal.accounts import describe
-from radixledger.journal.causes import label
+from radixledger.journal.causes import label_of
 from radixledger.journal.events import Aborted, Admitted, AnyEvent, Finished, Opened, Removed, Retracted
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
@@ -214,7 +214,7 @@ def the_event(seq: int, frame: Frame, event: AnyEvent, things: Iterable[Thing]) 
 
 
 def _told(seq: int, frame: Frame, event: AnyEvent, found: list[Touch]) -> SliceEvent:
-    cause = label(event.cause) if hasattr(event, "cause") else ""
+    cause = label_of(event)
     did = words(event) if any(touch.what and touch.taker == -1 for touch in found) or not found else ""
     moved = [Moved(str(each.thing), each.giver, each.taker) for each in found if each.taker != -1]
     return SliceEvent(seq, frame.time_ns, frame.step, type(event).__name__, cause, _words(found, did), moved)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Kind
-from radixledger.journal.causes import label
+from radixledger.journal.causes import label, label_of
 from radixledger.journal.events import (
     Aborted,
     Admitted,
@@ -28,7 +28,7 @@ from radixledger.journal.events import (
     Stepped,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import ids_of, pages_of
+from radixledger.journal.moves import pages_of, whole_ids, whole_pages
 from radixledger.journal.units import SEQ_MAX, UNBOUND
 
 LAST_TOLD = 8
@@ -150,7 +150,7 @@ class Passing:
         told: deque[LastEvent] = deque(maxlen=LAST_TOLD)
         for frame in self._frames:
             for seq, event in enumerate(frame.events, frame.seq_first):
-                cause = label(event.cause) if hasattr(event, "cause") else ""
+                cause = label_of(event)
                 told.append(LastEvent(seq, frame.step, type(event).__name__, cause))
         return list(told)
 
@@ -162,7 +162,7 @@ class Passing:
 
     def _extended(self, seq: int, event: Extended) -> None:
         self._growths.append(seq)
-        for number in ids_of(event.requests).tolist() if len(event.requests) % 8 == 0 else ():
+        for number in whole_ids(event.requests):
             self._touched[number] = seq, self._step
 
     def _admitted(self, seq: int, event: Admitted) -> None:
@@ -178,7 +178,7 @@ class Passing:
     def _refused(self, seq: int, event: Refused) -> None:
         told = self.ending.turned_down
         if event.reason in OF_OWNERSHIP and len(told) < TOLD:
-            pages = pages_of(event.pages[: 4 * TOLD]).tolist() if len(event.pages) % 4 == 0 else []
+            pages = whole_pages(event.pages, TOLD)
             told.append(
                 TurnedDown(
                     seq, self._step, event.reason, event.detail[:400], label(event.cause), event.pool, pages,

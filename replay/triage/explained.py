@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from radixledger.cache.state import State
-from radixledger.journal.accounts import FREE, PENDING, Kind, Pool
-from radixledger.journal.causes import label
+from radixledger.journal.accounts import FREE, PENDING, Kind
+from radixledger.journal.causes import label_of
 from radixledger.journal.errors import JournalError
 from radixledger.journal.events import AnyEvent
-from radixledger.journal.moves import pages_of
+from radixledger.journal.moves import pages_of, whole_moves
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import fold
@@ -31,12 +31,13 @@ from radixledger.replay.triage.scene import (
     PoolThen,
     RequestThen,
     StepThen,
+    book_of,
     holders_then,
     pools_then,
     requests_then,
     steps_then,
 )
-from radixledger.replay.triage.things import GROUP, REQUEST, STEP, Thing, holder, moves_told, named_by
+from radixledger.replay.triage.things import GROUP, REQUEST, STEP, Thing, holder, named_by
 from radixledger.replay.verdict import Told
 
 PAGES_FOLLOWED = 3
@@ -103,7 +104,7 @@ def explain(
         first=first,
         also=list(also[:ALSO_TOLD]),
         event=type(event).__name__,
-        cause=label(event.cause) if hasattr(event, "cause") else "",
+        cause=label_of(event),
         about=[str(thing) for thing in things],
         giver=giver,
         taker=taker,
@@ -140,7 +141,9 @@ def _things(found: Sequence[Told], event: AnyEvent, before: State | None) -> Ite
     named = named_by(event)[:THINGS_FOLLOWED]
     if not pages and not named:
         moved = [
-            (move.pool.name, page) for move in moves_told(event) for page in pages_of(move.pages[:4]).tolist()
+            (move.pool.name, page)
+            for move in whole_moves(event)
+            for page in pages_of(move.pages[:4]).tolist()
         ]
         pages = [Thing(*each) for each in moved[:PAGES_FOLLOWED]]
     yield from pages
@@ -153,7 +156,7 @@ def _things(found: Sequence[Told], event: AnyEvent, before: State | None) -> Ite
 
 
 def _given(first: Told, event: AnyEvent) -> tuple[int, int]:
-    for move in moves_told(event):
+    for move in whole_moves(event):
         if move.pool.name == first.pool and first.pages and first.pages[0] in pages_of(move.pages):
             return move.giver, move.taker
     return -1, -1
@@ -169,10 +172,9 @@ def _former(before: State | None, things: list[Thing], giver: int) -> Thing | No
 
 def holders_of(state: State, things: list[Thing]) -> Iterator[int]:
     """The account of each page among `things`."""
-    books = {Pool.FULL.name: state.full, Pool.SWA.name: state.swa, Pool.RECURRENT.name: state.recurrent, Pool.HOST.name: state.host}  # fmt: skip
     for thing in things:
-        book = books.get(thing.kind)
-        if book is not None and 0 <= thing.number <= book.capacity:
+        book = book_of(state, thing)
+        if book is not None:
             yield int(book.account[thing.number])
 
 

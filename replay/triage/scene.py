@@ -67,12 +67,7 @@ class RequestThen(Struct, frozen=True):
 
 def pools_then(state: State) -> list[PoolThen]:
     """The pools that the rank has."""
-    evictable = {
-        Pool.FULL: state.full_evictable, Pool.SWA: state.swa_evictable, Pool.RECURRENT: state.recurrent_evictable,
-        Pool.HOST: state.host_evictable,
-    }  # fmt: skip
-    books = (state.full, state.swa, state.recurrent, state.host)
-    return [_pool(book, evictable[book.pool]) for book in books if book.capacity]
+    return [_pool(book, state.evictable(book.pool)) for book in state.books if book.capacity]
 
 
 def _pool(book: PoolBook, evictable: int) -> PoolThen:
@@ -87,8 +82,8 @@ def holders_then(state: State, things: Iterable[Thing]) -> list[HolderThen]:
     """Who had each page among `things`."""
     out = []
     for thing in things:
-        book = _book(state, thing)
-        if book is not None and 0 <= thing.number <= book.capacity:
+        book = book_of(state, thing)
+        if book is not None:
             mapped = int(state.mapping.swa_of[thing.number]) if book is state.full else 0
             out.append(
                 HolderThen(
@@ -113,9 +108,10 @@ def described(state: State, account: int, rids: dict[int, str] | None = None) ->
     return f"node {number}" if account & 7 == Kind.TREE and number else describe(account)
 
 
-def _book(state: State, thing: Thing) -> PoolBook | None:
-    books = {"FULL": state.full, "SWA": state.swa, "RECURRENT": state.recurrent, "HOST": state.host}
-    return books.get(thing.kind)
+def book_of(state: State, thing: Thing) -> PoolBook | None:
+    """The book in which a page stands; None for what is no page, and for one that the pool has not."""
+    book = state.books[Pool[thing.kind]] if thing.is_page else None
+    return book if book is not None and 0 <= thing.number <= book.capacity else None
 
 
 def steps_then(state: State, things: Iterable[Thing]) -> list[StepThen]:

@@ -21,15 +21,13 @@ from radixledger.journal.events import (
     GroupOpened,
     LoadBegun,
     Phase,
-    Refused,
     Split,
     Stepped,
     Transferred,
-    Violated,
 )
+from radixledger.journal.moves import PAGE_COLUMNS, ids_of, mappings, pages_of, whole_moves
 from radixledger.journal.moves import Mapping as MappingChange
-from radixledger.journal.moves import Move, ids_of, mappings, moves, pages_of
-from radixledger.journal.units import NodeId, Pages, RequestId, TransferId
+from radixledger.journal.units import NodeId, RequestId, TransferId
 
 NODE, REQUEST, COPY, STEP, GROUP = "node", "request", "transfer", "step", "free group"
 PAGES_SHOWN = 4
@@ -82,14 +80,6 @@ def holder(account: int) -> Thing | None:
     return Thing(kind, holder_of(account)) if kind and account > 0 and holder_of(account) else None
 
 
-def moves_told(event: AnyEvent) -> list[Move]:
-    """The moves of an event; none where its columns do not fit together, as only a hostile writer puts them down."""
-    try:
-        return [move for move in moves(event) if len(move.pages) % 4 == 0]
-    except ValueError:
-        return []
-
-
 def named_by(event: AnyEvent) -> list[Thing]:
     """Nodes, requests and copies that an event names in fields of their own, or as giver or taker."""
     if isinstance(event, Extended):
@@ -106,7 +96,7 @@ def named_by(event: AnyEvent) -> list[Thing]:
 def touches(event: AnyEvent, wanted: Mapping[Thing, object], needles: Collection[bytes]) -> list[Touch]:
     """What an event does to the things that are `wanted`; `needles` has the pages among them, packed."""
     out: list[Touch] = []
-    columns = _COLUMNS.get(type(event))
+    columns = PAGE_COLUMNS.get(type(event))
     if columns and needles:
         packed = b"".join(column(event) for column in columns)
         if any(needle in packed for needle in needles):
@@ -130,7 +120,7 @@ def needle(thing: Thing) -> bytes:
 
 def _page_touches(event: AnyEvent, wanted: Mapping[Thing, object]) -> Iterator[Touch]:
     moved = set()
-    for move in moves_told(event):
+    for move in whole_moves(event):
         name = move.pool.name
         for page in pages_of(move.pages).tolist():
             thing = Thing(name, page)
@@ -177,10 +167,3 @@ _FIELDS: dict[type, list[tuple[str, Callable[[Any], int]]]] = {
     kind: [(name, read) for name, unit in _UNITS for read in _read(kind, unit)] for kind in get_args(AnyEvent)
 }
 """By event: its fields that name a node, a request or a copy."""
-
-_COLUMNS: dict[type, list[Callable[[Any], bytes]]] = {
-    kind: columns
-    for kind in get_args(AnyEvent)
-    if (columns := _read(kind, Pages)) and kind not in (Refused, Violated)
-}
-"""By event: its columns of pages. What was refused or not done did not happen to a page."""

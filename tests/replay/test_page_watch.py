@@ -6,7 +6,7 @@ from radixledger.journal.accounts import FREE, Kind, request_account
 from radixledger.journal.events import Allocated, AnyEvent, Freed, Gap
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Pages, RequestId, Seq
-from radixledger.replay.triage.page_watch import PageWatch
+from radixledger.replay.page_watch import PageWatch
 
 from .runs import RANK, audited, events_of, framed, with_inserted, written
 

@@ -12,9 +12,8 @@ import numpy as np
 from radixledger.cache.state import Finding
 from radixledger.journal.accounts import FREE, PENDING, describe
 from radixledger.journal.events import AnyEvent
-from radixledger.journal.moves import pages_of
+from radixledger.journal.moves import pages_of, whole_moves
 from radixledger.journal.units import Pages, Seq
-from radixledger.replay.triage.things import moves_told
 
 _Found = dict[int, list[int]]
 
@@ -31,7 +30,7 @@ class PageWatch:
 
     def look(self, seq: Seq, event: AnyEvent) -> Iterator[Finding]:
         """What the event contradicts of what events before it said; its word is taken."""
-        for move in moves_told(event):
+        for move in whole_moves(event):
             astray: _Found = {}
             for page in pages_of(move.pages).tolist():
                 place = int(move.pool), page
