@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from radixledger.cache.digest import digest
-from radixledger.cache.evolve import evolve
+from radixledger.cache.evolve import STRANGE, evolve
 from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.laws.of_events import EventLaws
 from radixledger.cache.state import Finding, State
@@ -150,7 +150,7 @@ class Audit:
     def _look_at(self, state: State, event: AnyEvent, look: Callable[[State, Any], None]) -> None:
         try:
             look(state, event)
-        except (KeyError, IndexError, AttributeError, ValueError, TypeError, OverflowError) as error:
+        except STRANGE as error:
             # The state, folded from a lawless journal, names what does not exist.
             text = f"{type(event).__name__}: {type(error).__name__} {error}"
             self._judge("what_was_recorded_can_be_compared", text)

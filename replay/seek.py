@@ -4,10 +4,11 @@ Rule: a snapshot is believed only if the state it gives has the digest that was 
 older one is taken, or the beginning.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from radixledger.cache.digest import digest
+from radixledger.cache.evolve import STRANGE
 from radixledger.cache.image import BadImage, image, restore
 from radixledger.cache.state import State
 from radixledger.journal.errors import Damaged, NoBaseline, NoSuchEvent, ReaderError
@@ -84,6 +85,14 @@ def beginning_of(reader: JournalReader) -> Beginning:
     return Beginning(load(reader, ref) if ref else None, [])
 
 
+def frames_upto(reader: JournalReader, seq: int) -> Iterator[Frame]:
+    """The frames from the beginning on, the last of them the one that event `seq` is in; raises whatever reading raises."""
+    for frame in reader.frames(beginning_of(reader).next_seq):
+        if frame.seq_first > seq:
+            return
+        yield frame
+
+
 def check_known(reader: JournalReader, seq: int) -> None:
     """Raise NoSuchEvent for an event behind which no state can be known: before the journal begins, or behind its end."""
     last, baseline = reader.last_seq, reader.baseline()
@@ -106,7 +115,7 @@ def copied(state: State) -> State | None:
     try:
         copy = restore(image(state))
         return copy if digest(copy) == digest(state) else None
-    except (KeyError, IndexError, AttributeError, ValueError, TypeError, OverflowError):
+    except STRANGE:
         return None
 
 

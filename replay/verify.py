@@ -6,14 +6,13 @@ stretch of it read again, to tell where it came from.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from radixledger.cache.laws.invariants import LAWS
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
 from radixledger.journal.errors import JournalError, ReaderError
-from radixledger.journal.reader import Frame, JournalReader
+from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank, Seq
 from radixledger.replay.audit import Audit
 from radixledger.replay.fold import first_wrong
@@ -22,6 +21,7 @@ from radixledger.replay.seek import (
     Watch,
     beginning_before,
     beginning_of,
+    frames_upto,
     load,
     opened_of,
     state_at,
@@ -103,13 +103,5 @@ def _first_frame(reader: JournalReader, first: Told) -> tuple[int, int] | None:
 
 def _story(reader: JournalReader, pool: Pool, page: int, stop: int) -> list[LifeStep]:
     """The last steps of a page's life up to event `stop`."""
-    begin = beginning_of(reader)
-    steps = story(_until(reader.frames(begin.next_seq), stop), pool, page, begin.state)
+    steps = story(frames_upto(reader, stop), pool, page, beginning_of(reader).state)
     return list(deque((step for step in steps if step.seq <= stop), STORY_STEPS))
-
-
-def _until(frames: Iterable[Frame], stop: int) -> Iterator[Frame]:
-    for frame in frames:
-        if frame.seq_first > stop:
-            return
-        yield frame

@@ -5,14 +5,13 @@ deviates: what was recorded is kept beside what would have been decided, both by
 was asked and what was wrong; nothing of it depends on the numbers of the run.
 """
 
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from radixledger.cache.evolve import STRANGE
 from radixledger.cache.laws.invariants import LAWS
 from radixledger.cache.traits import RECORDED
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.events import Gap, Opened, Violated
-from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.audit import Audit
 from radixledger.replay.fold import opened_state
@@ -22,7 +21,7 @@ from radixledger.replay.schedule.commands import AnyCommand
 from radixledger.replay.schedule.recorded import Reader, Recorded
 from radixledger.replay.schedule.told import Told as NamedEvent
 from radixledger.replay.search.narrow import traced_back
-from radixledger.replay.seek import Watch, beginning_of
+from radixledger.replay.seek import Watch, beginning_of, frames_upto
 from radixledger.replay.verdict import RankReport, Told
 
 MOST_EVENTS = 200_000
@@ -34,10 +33,6 @@ OF_THE_RECORD = (
     "the_writer_saw_no_law_broken", "what_was_recorded_can_be_compared",
 )  # fmt: skip
 """What the audit of a journal tells beside the laws of events and of states."""
-
-
-UNREADABLE = (KeyError, IndexError, ValueError, AttributeError, TypeError, OverflowError)
-"""What reading commands meets in a journal that no rank wrote."""
 
 
 class NoIncident(ReaderError):
@@ -100,7 +95,7 @@ def incident_of(reader: JournalReader, law: str | None = None, watch: Watch = it
     opened, begun = reader.opened, 1
     strict = True
     keep = first.seq - MOST_EVENTS
-    for frame in _until(reader.frames(beginning_of(reader).next_seq), first.seq):
+    for frame in frames_upto(reader, first.seq):
         lead = frame.events[0]
         if isinstance(lead, Opened):
             _demand_a_decider(reader, lead, first)
@@ -115,7 +110,7 @@ def incident_of(reader: JournalReader, law: str | None = None, watch: Watch = it
                 commands += told.read(frame)
             else:
                 told.follow(frame)
-        except UNREADABLE as error:
+        except STRANGE as error:
             raise NoIncident(
                 f"{reader.folder}: event {frame.seq_first} or one of the next names what there is not, so that nobody can tell "
                 f"what was asked ({type(error).__name__}: {error})"
@@ -171,10 +166,3 @@ def _of(report: RankReport, law: str | None) -> Told | None:
     )
     report.findings.clear()
     return found
-
-
-def _until(frames: Iterable[Frame], seq: int) -> Iterator[Frame]:
-    for frame in frames:
-        if frame.seq_first > seq:
-            return
-        yield frame

@@ -8,6 +8,7 @@ what was recorded is put in its place, by names. Rule: what cannot be performed,
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from radixledger.cache.evolve import STRANGE
 from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal
 from radixledger.journal.events import Admitted, AnyEvent, Opened, Refused
 from radixledger.replay.reduce.incident import Deed, Incident
@@ -23,18 +24,8 @@ from radixledger.replay.schedule.stage import Stage, titles_of
 from radixledger.replay.schedule.told import Told
 from radixledger.replay.verdict import Told as Finding
 
-DEVIATIONS = 32
-"""More deviations than these, and the journal was decided by other rules than the installed ones."""
-_FAILED = (
-    Unplayable,
-    RankPoisoned,
-    AssertionError,
-    KeyError,
-    IndexError,
-    ValueError,
-    AttributeError,
-    OverflowError,
-)
+_FAILED = (Unplayable, RankPoisoned, *STRANGE)
+"""What a command ends in that cannot be performed here: it names what there is not, or the cache gave up."""
 
 
 class Enacted(NamedTuple):

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from radixledger.replay.report.phrases import Sheet, count, go, law, shown
 from radixledger.replay.triage.sentences import verdict
+from radixledger.replay.triage.triage import KINDS
 from radixledger.replay.verdict import RankReport
 
-WORST_FIRST = ("wrong", "turned down", "leak", "damaged", "unreadable", "clean")
 NOTICES_SHOWN = 6
 HEADS = {
     "wrong": "First wrong event", "turned down": "A caller was wrong", "leak": "A leak", "damaged": "Damaged",
@@ -40,7 +40,7 @@ def _banner(sheets: Sequence[Sheet]) -> str:
 
 def _badness(sheet: Sheet) -> tuple[int, int]:
     """What is worst, and of that what came first by step."""
-    return WORST_FIRST.index(sheet.told.kind), sheet.told.step
+    return KINDS.index(sheet.told.kind), sheet.told.step
 
 
 def _row(place: int, sheet: Sheet) -> str:

@@ -18,6 +18,12 @@ def path_of(node: Node) -> bytes:
     return b"".join(parts)
 
 
+def path_to(state: State, number: int) -> bytes:
+    """The key of the path to a node, by its number; empty where there is none."""
+    node = state.nodes.get(number)
+    return path_of(node) if node is not None else b""
+
+
 def node_at(state: State, key: bytes, namespace: bytes) -> int | None:
     """The node that ends the path of `key`."""
     node: Node | None = state.root

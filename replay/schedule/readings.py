@@ -54,8 +54,7 @@ def reading_of(reader: Reads, events: Events) -> Reading:
         operations = (operation_of(event) for event in events)
         operation = next((each for each in operations if each is not Operation.UNKNOWN), Operation.UNKNOWN)
         found = _BY_OPERATION.get(operation, pages.nobody)
-    if isinstance(events[0], e.Refused | e.Violated) and operation_of(events[0]) is not Operation.FREE:
-        found = pages.nobody
-    if isinstance(events[0], e.Refused):
+    noted = isinstance(events[0], e.Violated) and operation_of(events[0]) is not Operation.FREE
+    if noted or isinstance(events[0], e.Refused):
         found = pages.nobody
     return found(reader, events)

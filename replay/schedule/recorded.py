@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from radixledger.cache.component_table import components_of
-from radixledger.cache.evolve import evolve
+from radixledger.cache.evolve import STRANGE, evolve
 from radixledger.cache.routes import route_of
 from radixledger.cache.state import Receipt, State
 from radixledger.journal.events import AnyEvent, Matched, Opened, Stop, Unlocked
@@ -26,7 +26,7 @@ from radixledger.replay.schedule.letters import Letters
 from radixledger.replay.schedule.names import NameBook, Unplayable
 from radixledger.replay.schedule.naming import Naming, Texts
 from radixledger.replay.schedule.parting import parted
-from radixledger.replay.schedule.paths import path_of
+from radixledger.replay.schedule.paths import path_to
 from radixledger.replay.schedule.reading import Reading
 from radixledger.replay.schedule.readings import reading_of
 from radixledger.replay.schedule.told import Told
@@ -34,7 +34,7 @@ from radixledger.replay.schedule.told import Told
 WAYS = 64
 """So many paths are tried for one that a match can have gone."""
 
-_UNTOLD = (Unplayable, KeyError, IndexError, ValueError, AttributeError, OverflowError)
+_UNTOLD = (Unplayable, *STRANGE)
 """What a reading meets where events name what there is not."""
 
 
@@ -146,11 +146,7 @@ class Reader:
 
     def path(self, node: int) -> str:
         """The letters of the path to a node, as far as it can be told."""
-        return self.letters.spelled(self._path(node))
-
-    def _path(self, node: int) -> bytes:
-        found = self.state.nodes.get(node)
-        return path_of(found) if found is not None else b""
+        return self.letters.spelled(path_to(self.state, node))
 
     def space_of(self, node: int) -> str:
         """The namespace of a node."""
@@ -176,7 +172,9 @@ class Reader:
         asked = found.asked // size * stride
         hit = max(found.full_hit, found.hit + found.host_hit) // size * stride
         longest = asked if found.stop == Stop.ON_HOST else hit
-        path = b"" if from_the_root else max(self._path(far), self._path(found.node), key=len)
+        path = (
+            b"" if from_the_root else max(path_to(self.state, far), path_to(self.state, found.node), key=len)
+        )
         ways = [path[:hit]] if hit <= len(path) else []
         if not ways or longest > hit:
             ways += islice(self._ways(far, path, hit, longest, found.namespace), WAYS)

@@ -3,8 +3,9 @@
 Rule: of several attempts at one request, what the longest one told counts.
 """
 
-from radixledger.cache.state import Node, State
+from radixledger.cache.state import State
 from radixledger.journal.events import Admitted
+from radixledger.replay.schedule.paths import path_to
 from radixledger.replay.whatif.believable import longest
 from radixledger.replay.whatif.schedule import Job
 
@@ -40,17 +41,7 @@ def known_length(state: State, request: int) -> int:
 def known_key(state: State, request: int) -> bytes:
     """The key of what the tree holds of a live request."""
     found = state.requests.get(request)
-    return path_key(state.nodes.get(found.node)) if found is not None else b""
-
-
-def path_key(node: Node | None) -> bytes:
-    """The key of the path to a node, as far as it is there."""
-    parts: list[bytes] = []
-    while node is not None and node.parent is not None:
-        parts.append(node.key)
-        node = node.parent
-    parts.reverse()
-    return b"".join(parts)
+    return path_to(state, found.node) if found is not None else b""
 
 
 def one(number: int) -> bytes:

@@ -29,8 +29,9 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.moves import ids_of, pages_of
 from radixledger.journal.units import UNBOUND, TokenCount
+from radixledger.replay.schedule.paths import path_to
 from radixledger.replay.whatif.believable import in_a_row
-from radixledger.replay.whatif.open_job import OpenJob, known_key, known_length, one, path_key
+from radixledger.replay.whatif.open_job import OpenJob, known_key, known_length, one
 from radixledger.replay.whatif.room import USUAL_CHUNK, has_room_for
 from radixledger.replay.whatif.schedule import (
     Admit,
@@ -191,7 +192,7 @@ class Scribe:
 
     def _finished(self, state: State, event: Finished) -> None:
         self._keep_owed(state, [event.request])
-        key = path_key(state.nodes.get(event.node)) + event.key
+        key = path_to(state, event.node) + event.key
         live = self._left(state, event.request, End.FINISHED, event.tokens, key)
         if live is not None:
             self._end(live, len(key) // state.stride)
