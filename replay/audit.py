@@ -26,6 +26,7 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
+from radixledger.replay.counted import counted
 from radixledger.replay.fold import begun, check_opened, enter
 from radixledger.replay.page_watch import PageWatch
 from radixledger.replay.verdict import MISSING, RankReport
@@ -225,7 +226,7 @@ class Audit:
     def _gap(self, state: State, event: Gap) -> None:
         self.report.gaps += 1
         self.report.lost += event.lost
-        self._tell(MISSING, f"{event.lost} events are lost: {event.reason}")
+        self._tell(MISSING, f"{counted(event.lost, 'event')} lost: {event.reason}")
         self.lose_track()
 
     def _refused(self, state: State, event: Refused) -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from radixledger.journal.accounts import Pool
+from radixledger.replay.counted import counted
 from radixledger.replay.report.drawing import ACCOUNTS, WIDTH, accounts_of, capacity_of, chart, lanes
-from radixledger.replay.report.phrases import Sheet, count, shown
+from radixledger.replay.report.phrases import Sheet, shown
 
 OPEN_AT_ONCE = 4
 
@@ -62,7 +63,7 @@ def _axis(sheet: Sheet) -> str:
 def _pool(sheet: Sheet, pool: Pool) -> str:
     track = sheet.track
     size = track.opened.config.page_size if track.opened else 1
-    unit = "state slots" if pool is Pool.RECURRENT else f"pages of {count(size, 'token')}"
+    unit = "state slots" if pool is Pool.RECURRENT else f"pages of {counted(size, 'token')}"
     least = min(range(len(track.buckets)), key=lambda each: track.buckets[each].least_free[pool])
     end = dict(
         zip((name for name, _, _ in ACCOUNTS), accounts_of(pool, track.buckets[-1].numbers), strict=True)
@@ -91,6 +92,6 @@ def _wrongs(sheet: Sheet) -> str:
     )
     found = sum(report.broken.values())
     return (
-        f'<span class="name">{count(found, "finding")}</span><div class="wrongs"><svg viewBox="0 0 {WIDTH} 16" '
+        f'<span class="name">{counted(found, "finding")}</span><div class="wrongs"><svg viewBox="0 0 {WIDTH} 16" '
         f'preserveAspectRatio="none" aria-hidden="true">{spots}</svg></div>'
     )

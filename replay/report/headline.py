@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from radixledger.replay.report.phrases import Sheet, count, go, law, shown
+from radixledger.replay.counted import counted
+from radixledger.replay.report.phrases import Sheet, go, law, shown
 from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.triage.triage import KINDS
 from radixledger.replay.verdict import RankReport
@@ -30,7 +31,7 @@ def _banner(sheets: Sequence[Sheet]) -> str:
     sentences = "".join(f"<p>{shown(each[0].upper() + each[1:])}</p>" for each in verdict(told))
     if told.kind == "clean":
         events = sum(each.report.events for each in sheets)
-        text = f"{events:,} events on {count(len(sheets), 'rank')}: every law holds, and what was recorded agrees."
+        text = f"{events:,} events on {counted(len(sheets), 'rank')}: every law holds, and what was recorded agrees."
         return f'<div class="banner good" role="status"><strong>&#10003; Clean</strong><p>{text}</p></div>'
     where = "" if len(sheets) == 1 else f", {shown(sheet.label)}"
     seq = sheet.first_seq
@@ -61,7 +62,7 @@ def _row(place: int, sheet: Sheet) -> str:
 
 def _besides(report: RankReport) -> Iterator[str]:
     if report.gaps:
-        yield f"{report.lost:,} events are lost in {count(report.gaps, 'gap')}, {report.unjudged:,} behind them cannot be judged"
+        yield f"{counted(report.lost, 'event')} lost in {counted(report.gaps, 'gap')}, {report.unjudged:,} behind them cannot be judged"
     if not report.closed and not report.unreadable:
         yield "not closed by its writer"
     if report.refusals:

@@ -1,4 +1,4 @@
-"""What the parts of a page share: texts made safe, counts in words, and the way to an event.
+"""What the parts of a page share: texts made safe, and the way to an event.
 
 Rule: a text that a journal could have brought gets onto a page through `shown` alone.
 """
@@ -49,11 +49,6 @@ def shown(text: str) -> str:
 def law(name: str) -> str:
     """The name of a law, which may be broken into lines between its words."""
     return f"<code>{shown(name).replace('_', '_<wbr>')}</code>"
-
-
-def count(number: int, noun: str) -> str:
-    """A count with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def go(place: int, seq: int, text: str) -> str:

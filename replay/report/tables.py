@@ -104,7 +104,7 @@ def _turned_down(place: int, sheet: Sheet) -> str:
 
 def _leaks(place: int, sheet: Sheet) -> str:
     rows = "".join(
-        f"<tr><td>{shown(each.what)}<td class=n>{len(each.pages):,}<td class=text>{', '.join(map(str, each.pages[:12]))}"
+        f"<tr><td>{shown(each.what)}<td class=n>{len(each.pages):,}<td class=text>{_first(each.pages)}"
         f"<td>{shown(each.holder)}<td class=n>{go(place, each.since, f'{each.since:,}') if each.since else ''}"
         f"<td class=text>{shown(each.why)}</tr>"
         for each in sheet.told.ending.leaks
@@ -137,7 +137,7 @@ def _finding(place: int, told: Told) -> str:
     held = (
         "" if told.lawful_at is None else f" (one of events {told.lawful_at + 1:,} to {told.seq:,} broke it)"
     )
-    pages = f"{told.pool} {', '.join(map(str, told.pages[:12]))}" if told.pages and told.pool else ""
+    pages = f"{told.pool} {_first(told.pages)}" if told.pages and told.pool else ""
     return (
         f"<tr><td class=n>{go(place, told.seq, f'{told.seq:,}')}<td class=n>{told.step}<td>{law(told.law)}"
         f"<td class=text>{shown(told.detail)}{held}<td class=text>{pages}</tr>"

@@ -6,6 +6,7 @@ pages change who is evicted later, so only running it again shows. What a route 
 
 from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.journal.events import Opened
+from radixledger.replay.counted import counted
 from radixledger.replay.reuse.misses import Lost, Miss, Stretch
 
 WHY = {
@@ -29,7 +30,7 @@ _ON_PURPOSE = {
 def wanted_text(lost: Lost) -> str:
     """Who wanted the room that a loss made; empty where nobody is told."""
     asked = [
-        _count(count, unit)
+        counted(count, unit)
         for count, unit in (
             (lost.asked_full, "FULL page"),
             (lost.asked_swa, "SWA page"),
@@ -54,7 +55,7 @@ def keeping_text(lost: Lost, opened: Opened) -> str:
         text += (
             f" That alone was not enough: event {lost.also_seq} took their FULL pages too ({lost.also_cause})"
         )
-        more = _count(lost.also_evicted_full, "more FULL page")
+        more = counted(lost.also_evicted_full, "more FULL page")
         text += f", so about {more} were needed as well." if lost.also_evicted_full else "."
     return text
 
@@ -106,7 +107,7 @@ def _keeping(lost: Lost, opened: Opened) -> str:
 
 def _room(pool: str, evicted: int, capacity: int) -> str:
     return (
-        f"About {_count(evicted, f'more {pool} page')} (there are {capacity:,}) would have kept it, an estimate: so many were "
+        f"About {counted(evicted, f'more {pool} page')} (there are {capacity:,}) would have kept it, an estimate: so many were "
         "evicted from there to this request."
     )
 
@@ -117,10 +118,6 @@ def because_text(stretch: Stretch) -> str:
     if stretch.kind == "not_usable":
         return f"their request had given the window back below its own by {where}: only the end of what it left has one"
     return f"perhaps: pages behind the same prefix were computed before and not kept, {where}; their text was never told"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def stop_sentence(miss: Miss) -> str:

@@ -25,6 +25,7 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.frame import Frame
 from radixledger.journal.moves import PAGE_COLUMNS, Move, pages_of, whole_mappings, whole_moves
+from radixledger.replay.counted import counted
 
 UNKNOWN = -1
 """The holder of a page behind a gap."""
@@ -163,7 +164,7 @@ def _partner(partner: int, event: AnyEvent, pool: Pool, page: int) -> int:
 
 
 def _gap_text(event: AnyEvent) -> str:
-    return f"{event.lost} events are missing here" if isinstance(event, Gap) else ""
+    return f"{counted(event.lost, 'event')} missing here" if isinstance(event, Gap) else ""
 
 
 def _rid(rids: dict[int, str], account: int) -> str:

@@ -33,6 +33,7 @@ from radixledger.journal.events import (
     Unlocked,
 )
 from radixledger.journal.moves import whole_ids, whole_pages
+from radixledger.replay.counted import counted
 
 
 def words(event: AnyEvent) -> str:
@@ -56,8 +57,7 @@ def _repointed(event: Repointed) -> str:
 
 def _extended(event: Extended) -> str:
     grown = whole_pages(event.grown)
-    many = len(event.requests) // 8
-    return f"{many} request{'s' if many != 1 else ''} grew by {sum(grown):,} tokens"
+    return f"{counted(len(event.requests) // 8, 'request')} grew by {sum(grown):,} tokens"
 
 
 def _finished(event: Finished) -> str:
@@ -81,8 +81,7 @@ def _healed(event: Healed) -> str:
 def _stepped(event: Stepped) -> str:
     if event.phase != Phase.BEGAN:
         return f"step {event.step} ends"
-    many = len(whole_ids(event.requests))
-    return f"step {event.step} begins, with {many} request{'s' if many != 1 else ''}"
+    return f"step {event.step} begins, with {counted(len(whole_ids(event.requests)), 'request')}"
 
 
 def _locked(event: Locked | Unlocked) -> str:

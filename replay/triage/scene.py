@@ -13,9 +13,9 @@ from radixledger.cache.ledger import PoolBook
 from radixledger.cache.running import Running
 from radixledger.cache.state import State
 from radixledger.cache.window import pages_for
-from radixledger.journal.accounts import Kind, Pool, describe
+from radixledger.journal.accounts import Kind, Pool
 from radixledger.replay.triage.causal_slice import CausalSlice
-from radixledger.replay.triage.things import REQUEST, Thing
+from radixledger.replay.triage.things import REQUEST, Thing, account_words
 
 STEPS_TOLD = 4
 USES_TOLD = 6
@@ -81,6 +81,7 @@ def _pool(book: PoolBook, evictable: int) -> PoolThen:
 def holders_then(state: State, things: Iterable[Thing]) -> list[HolderThen]:
     """Who had each page among `things`."""
     out = []
+    rids: dict[int, str] = {each.id: each.rid for each in state.requests.values()}
     for thing in things:
         book = book_of(state, thing)
         if book is not None:
@@ -88,24 +89,12 @@ def holders_then(state: State, things: Iterable[Thing]) -> list[HolderThen]:
             out.append(
                 HolderThen(
                     str(thing),
-                    described(state, int(book.account[thing.number])),
+                    account_words(int(book.account[thing.number]), rids),
                     int(book.since[thing.number]),
                     mapped,
                 )
             )
     return out
-
-
-def described(state: State, account: int, rids: dict[int, str] | None = None) -> str:
-    """An account in words, a request by its name: `request 98 (trace-3)`, `node 3`, `free`."""
-    number = account >> 3
-    if account & 7 == Kind.REQUEST and number:
-        live = state.requests.get(number)
-        rid = live.rid if live is not None else (rids or {}).get(number, "")
-        return f"request {number} ({rid})" if rid else f"request {number}"
-    if account & 7 == Kind.REQUEST:
-        return "a caller without a request"
-    return f"node {number}" if account & 7 == Kind.TREE and number else describe(account)
 
 
 def book_of(state: State, thing: Thing) -> PoolBook | None:

@@ -5,11 +5,11 @@ Rule: a sentence says what was found and no more; who wants the numbers has them
 
 from collections.abc import Iterator
 
-from radixledger.journal.accounts import FREE, Kind, describe
+from radixledger.journal.accounts import FREE, Kind
 from radixledger.replay.triage.causal_slice import Moved
 from radixledger.replay.triage.ending import left_behind
 from radixledger.replay.triage.explained import OF_DIGESTS, Explained
-from radixledger.replay.triage.things import pages_words
+from radixledger.replay.triage.things import account_words, pages_words
 from radixledger.replay.triage.triage import RankTriage
 from radixledger.replay.verdict import MISSING
 
@@ -31,16 +31,6 @@ def law_words(law: str) -> str:
 def where(seq: int, step: int) -> str:
     """`event 41,237, step 812`."""
     return f"event {seq:,}, step {step:,}"
-
-
-def account_words(account: int, rids: dict[int, str]) -> str:
-    """An account as a person would name it: `request 98 (trace-3)`, `node 3`."""
-    number = account >> 3
-    if account & 7 == Kind.REQUEST:
-        rid = rids.get(number, "")
-        name = f"request {number}" + (f" ({rid})" if rid else "")
-        return name if number else "a caller without a request"
-    return f"node {number}" if account & 7 == Kind.TREE else describe(account)
 
 
 def _wrong(told: RankTriage) -> Iterator[str]:

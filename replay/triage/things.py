@@ -58,6 +58,17 @@ def pages_words(pool: str, pages: Sequence[int]) -> str:
     return f"{pool} {unit}{'s' if len(pages) > 1 else ''} {shown}{more}"
 
 
+def account_words(account: int, rids: Mapping[int, str]) -> str:
+    """An account as a person would name it, a request by its id too: `request 98 (trace-3)`, `node 3`, `free`."""
+    kind, number = account & 7, holder_of(account)
+    if kind == Kind.REQUEST and number:
+        rid = rids.get(number, "")
+        return f"request {number} ({rid})" if rid else f"request {number}"
+    if kind == Kind.REQUEST:
+        return "a caller without a request"
+    return f"node {number}" if kind == Kind.TREE and number else describe(account)
+
+
 class Touch(NamedTuple):
     """What one event did to one thing, in words; `begins`: the thing, or this life of it, begins here."""
 

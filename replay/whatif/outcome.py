@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from radixledger.cache.traits import FOLDED, TRAITS
 from radixledger.journal.events import Opened
+from radixledger.replay.counted import counted
 from radixledger.replay.whatif.meter import Figures
 from radixledger.replay.whatif.strayed import Strayed
 
@@ -77,7 +78,7 @@ def why_estimated(
     if is_roomier(recorded, opened):
         yield "there is more room, so a server might have let requests in earlier: when they came is not in the journal"
     if strayed.hit_otherwise:
-        differs = f"{_of(strayed.hit_otherwise, 'admission')} found more or less than in the record"
+        differs = f"{counted(strayed.hit_otherwise, 'admission')} found more or less than in the record"
         if steps[0] == steps[1]:
             yield f"{differs}, so a server would have had other batches; they were sent in the {steps[0]:,} recorded steps"
         else:
@@ -86,18 +87,18 @@ def why_estimated(
         (strayed.waited, "came in later than in the record"),
         (strayed.pushed_out, "went back to the queue where the record has no retraction"),
         (strayed.spared, "went on where the record has a retraction"),
-        (strayed.refused, "can never fit and were left out"),
+        (strayed.refused, "can never fit, and had to be left out"),
         (strayed.unended, "still waited when the schedule was through"),
     ):
         if count:
-            yield f"{_of(count, 'request')} {what}"
+            yield f"{counted(count, 'request')} {what}"
     if strayed.turned_down:
-        yield f"{_of(strayed.turned_down, 'command')} of the record was refused"
+        yield f"{counted(strayed.turned_down, 'recorded command')} had to be refused"
     if strayed.unkept:
-        yield f"{_of(strayed.unkept, 'chunk')} could not be kept for want of state slots"
+        yield f"{counted(strayed.unkept, 'chunk')} could not be kept for want of state slots"
     if strayed.unknown_jobs:
         yield (
-            f"the keys of {_of(strayed.unknown_pages, 'page')} of {_of(strayed.unknown_jobs, 'request')} are not in the "
+            f"the keys of {counted(strayed.unknown_pages, 'page')} of {counted(strayed.unknown_jobs, 'request')} are not in the "
             f"journal, so they are taken for unique"
         )
 
@@ -112,7 +113,3 @@ def is_roomier(recorded: Opened, opened: Opened) -> bool:
         or opened.window_need < recorded.window_need
         or (old.formula, new.formula) == ("rfc", "tight")
     )
-
-
-def _of(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -206,7 +206,7 @@ def test_behind_a_gap_nobody_is_accused() -> None:
     steps = list(story(frames, Pool.FULL, 3))
     assert [(step.event, step.wrong) for step in steps] == [
         ("Allocated", ""),
-        ("Gap", "1 events are missing here"),
+        ("Gap", "1 event missing here"),
         ("Freed", ""),
         ("Freed", "request(7) did not have it: free did, since event 4"),
     ]
