@@ -38,6 +38,8 @@ class Told(Struct, frozen=True):
     lawful_at: int | None = None
     by_pages: bool = False
     """It was told behind a gap, by what events say of one page: who else had what is not known there."""
+    page_count: int = 0
+    """How many pages it is about: `pages` are the first `PAGES_KEPT` of them."""
 
 
 class RankReport(Struct):
@@ -96,6 +98,7 @@ class RankReport(Struct):
 def told(finding: Finding, frame: Frame, lawful_at: int | None = None) -> Told:
     """A finding as a report keeps it: what a hostile journal can make long is cut."""
     pages = whole_pages(finding.pages, PAGES_KEPT)
+    count = len(finding.pages) >> 2 if pages else 0
     return Told(
         seq=finding.seq,
         time_ns=frame.time_ns,
@@ -107,4 +110,5 @@ def told(finding: Finding, frame: Frame, lawful_at: int | None = None) -> Told:
         expected=finding.expected,
         found=finding.found,
         lawful_at=lawful_at,
+        page_count=count,
     )

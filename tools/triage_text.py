@@ -135,7 +135,7 @@ def _print_explained(explained: Explained, name: str) -> None:
             "cause": explained.cause or "none told",
             "law": law_words(first.law),
             "what was found": first.detail,
-            **({"pages": f"{first.pool} {ranges(first.pages, PAGE_RUNS)}"} if first.pages else {}),
+            **({"pages": f"{first.pool} {_pages(first.pages, first.page_count)}"} if first.pages else {}),
             **({"also broken": _also(explained)} if explained.also else {}),
             "about": ", ".join(explained.about) or "nothing that it names",
         },
@@ -155,6 +155,11 @@ def _also(explained: Explained) -> str:
         f"{law_words(law)}: {first}" + (f", and {count_text(len(more))} more" if more else "")
         for law, (first, *more) in told.items()
     )
+
+
+def _pages(pages: list[int], count: int) -> str:
+    """Pages as runs, and how many more there are than those that were kept."""
+    return ranges(pages, PAGE_RUNS) + (f", of {count_text(count)}" if count > len(pages) else "")
 
 
 def _print_slice(explained: Explained, name: str) -> None:
@@ -262,7 +267,7 @@ def _print_ending(ending: Ending, told: RankTriage, name: str) -> None:
     if told.report.events:
         print_facts(facts, title=f"\n{name}how it ended")
     if ending.leaks:
-        rows = [(each.what, len(each.pages), ranges(each.pages, PAGE_RUNS), each.holder, str(each.since or ""), each.why) for each in ending.leaks]  # fmt: skip
+        rows = [(each.what, each.page_count, _pages(each.pages, each.page_count), each.holder, str(each.since or ""), each.why) for each in ending.leaks]  # fmt: skip
         print_table(
             ("what", "pages", "which", "held by", "since event", "why it is a leak"),
             rows,

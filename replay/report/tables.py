@@ -67,8 +67,10 @@ def _got(place: int, sheet: Sheet) -> str:
     )
 
 
-def _first(pages: Sequence[int]) -> str:
-    more = f" and {len(pages) - PAGES_SHOWN:,} more" if len(pages) > PAGES_SHOWN else ""
+def _first(pages: Sequence[int], count: int = 0) -> str:
+    """The first pages, and how many more there are; count: of all, where `pages` are the first of them."""
+    many = max(count, len(pages))
+    more = f" and {many - PAGES_SHOWN:,} more" if many > PAGES_SHOWN else ""
     return ", ".join(map(str, pages[:PAGES_SHOWN])) + more
 
 
@@ -104,7 +106,7 @@ def _turned_down(place: int, sheet: Sheet) -> str:
 
 def _leaks(place: int, sheet: Sheet) -> str:
     rows = "".join(
-        f"<tr><td>{shown(each.what)}<td class=n>{len(each.pages):,}<td class=text>{_first(each.pages)}"
+        f"<tr><td>{shown(each.what)}<td class=n>{each.page_count:,}<td class=text>{_first(each.pages, each.page_count)}"
         f"<td>{shown(each.holder)}<td class=n>{go(place, each.since, f'{each.since:,}') if each.since else ''}"
         f"<td class=text>{shown(each.why)}</tr>"
         for each in sheet.told.ending.leaks
@@ -137,7 +139,7 @@ def _finding(place: int, told: Told) -> str:
     held = (
         "" if told.lawful_at is None else f" (one of events {told.lawful_at + 1:,} to {told.seq:,} broke it)"
     )
-    pages = f"{told.pool} {_first(told.pages)}" if told.pages and told.pool else ""
+    pages = f"{told.pool} {_first(told.pages, told.page_count)}" if told.pages and told.pool else ""
     return (
         f"<tr><td class=n>{go(place, told.seq, f'{told.seq:,}')}<td class=n>{told.step}<td>{law(told.law)}"
         f"<td class=text>{shown(told.detail)}{held}<td class=text>{pages}</tr>"

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
+from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Kind
 from radixledger.journal.causes import label, label_of
@@ -28,11 +30,13 @@ from radixledger.journal.events import (
     Stepped,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import pages_of, whole_ids, whole_pages
+from radixledger.journal.moves import whole_ids, whole_pages
 from radixledger.journal.units import SEQ_MAX, UNBOUND
+from radixledger.replay.counted import counted
 
 LAST_TOLD = 8
 TOLD = 16
+PAGES_KEPT = 256
 QUIET_GROWTHS = 8
 """So many growths of others a request misses before it counts as left behind."""
 OF_OWNERSHIP = ("double_free", "foreign_free", "unmapped")
@@ -40,10 +44,14 @@ OF_OWNERSHIP = ("double_free", "foreign_free", "unmapped")
 
 
 class Leak(Struct, frozen=True):
-    """Pages, or a lock, that nobody who lives holds. since: the earliest event that made it so, 0 where none says."""
+    """Pages, or a lock with its pages, that nobody who lives holds: the first `PAGES_KEPT`, and how many there are.
+
+    since: the earliest event that made it so, 0 where none says.
+    """
 
     what: str
     pages: list[int]
+    page_count: int
     holder: str
     since: int
     why: str
@@ -202,20 +210,28 @@ def leaks(state: State, on_its_way: tuple[int, Set[int]]) -> Iterator[Leak]:
     for book in (state.full, state.swa, state.recurrent):
         lost = np.flatnonzero((book.account == (UNBOUND << 3 | Kind.REQUEST)) & (book.since < late))
         if lost.size:
-            since = int(book.since[lost].min())
             why = "handed out, and neither written into a row nor given back"
-            yield Leak(
-                f"{book.pool.name} pages", lost[:256].tolist(), "a caller without a request", since, why
-            )
+            yield _leaked(book, lost, "a caller without a request", why)
         pending = np.flatnonzero(book.account == Kind.PENDING)
         if pending.size and state.group_open:
-            since = int(book.since[pending].min())
             why = "surrendered inside a free group that was never flushed"
-            yield Leak(f"{book.pool.name} pages", pending[:256].tolist(), "the open free group", since, why)
+            yield _leaked(book, pending, "the open free group", why)
     for node in state.nodes.values():
         if node.anchors and node.id not in just_locked:
-            held = pages_of(node.full).tolist()
-            yield Leak("a lock", held[:256], f"{node.anchors} receipts of no live request on node {node.id}", 0, "never released: nothing above can be evicted")  # fmt: skip
+            held = whole_pages(node.full)
+            yield Leak(
+                what="a lock",
+                pages=held[:PAGES_KEPT],
+                page_count=len(held),
+                holder=f"{counted(node.anchors, 'receipt')} of no live request on node {node.id}",
+                since=0,
+                why="never released: nothing above can be evicted",
+            )
+
+
+def _leaked(book: PoolBook, pages: NDArray[np.intp], holder: str, why: str) -> Leak:
+    since = int(book.since[pages].min())
+    return Leak(f"{book.pool.name} pages", pages[:PAGES_KEPT].tolist(), len(pages), holder, since, why)
 
 
 def left_behind(ending: Ending) -> list[LeftBehind]:

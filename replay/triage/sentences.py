@@ -70,7 +70,7 @@ def pages_by_pool(pages: dict[str, list[int]]) -> str:
 def _in_all(explained: Explained) -> Iterator[str]:
     """How many pages the event is wrong about, where that is more than its first finding names."""
     gone = explained.astray
-    if sum(map(len, gone.pages.values())) > len(explained.first.pages):
+    if sum(map(len, gone.pages.values())) > explained.first.page_count:
         who = {Kind.REQUEST: "request", Kind.TREE: "node", Kind.IN_FLIGHT: "copy under way"}
         kinds = [who.get(Kind(each & 7), "other account") for each in gone.owners]
         had = " and ".join(f"{kinds.count(each):,} {each}{'s' * (kinds.count(each) != 1)}" for each in dict.fromkeys(kinds))  # fmt: skip
@@ -88,8 +88,8 @@ def _handed_out(explained: Explained) -> str:
 def _what(explained: Explained) -> str:
     first, rids = explained.first, explained.rids
     why = f" ({explained.cause})" if explained.cause else ""
-    pages = pages_words(first.pool, first.pages) if first.pages else ""
-    it = "them" if len(first.pages) > 1 else "it"
+    pages = pages_words(first.pool, first.pages, first.page_count) if first.pages else ""
+    it = "them" if first.page_count > 1 else "it"
     giver, taker = (account_words(each, rids) for each in (explained.giver, explained.taker))
     found = account_words(first.found, rids)
     match first.law:
@@ -149,7 +149,7 @@ def _turned_down(told: RankTriage) -> Iterator[str]:
 def _leak(told: RankTriage) -> Iterator[str]:
     for leak in told.ending.leaks[:2]:
         since = f", since event {leak.since:,}" if leak.since else ""
-        what = f"{len(leak.pages):,} {leak.what}" if leak.what.endswith("pages") else leak.what
+        what = f"{leak.page_count:,} {leak.what}" if leak.what.endswith("pages") else leak.what
         yield f"a leak: at the end nobody is live, and {leak.holder} holds {what}{since}: {leak.why}."
     for each in left_behind(told.ending)[:2]:
         yield (

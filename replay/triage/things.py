@@ -50,12 +50,13 @@ class Thing(NamedTuple):
         return f"{self.kind} {self.number}" if self.number else self.kind
 
 
-def pages_words(pool: str, pages: Sequence[int]) -> str:
-    """`FULL page 57`, `SWA pages 3, 4, 5, 6 and 12 more`, `RECURRENT slot 2`."""
+def pages_words(pool: str, pages: Sequence[int], count: int = 0) -> str:
+    """`FULL page 57`, `SWA pages 3, 4, 5, 6 and 12 more`, `RECURRENT slot 2`; count: how many, where `pages` are the first."""
+    many = max(count, len(pages))
     shown = ", ".join(map(str, pages[:PAGES_SHOWN]))
-    more = f" and {len(pages) - PAGES_SHOWN} more" if len(pages) > PAGES_SHOWN else ""
+    more = f" and {many - PAGES_SHOWN:,} more" if many > PAGES_SHOWN else ""
     unit = "slot" if pool == Pool.RECURRENT.name else "page"
-    return f"{pool} {unit}{'s' if len(pages) > 1 else ''} {shown}{more}"
+    return f"{pool} {unit}{'s' if many > 1 else ''} {shown}{more}"
 
 
 def account_words(account: int, rids: Mapping[int, str]) -> str:

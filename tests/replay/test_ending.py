@@ -4,21 +4,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import DoubleFree, Unmapped
+from radixledger.journal.events import Config
+from radixledger.journal.recorder import Recorder
 from radixledger.journal.writer import JournalWriter
-from radixledger.replay.triage.ending import LAST_TOLD, QUIET_GROWTHS
+from radixledger.replay.triage.ending import LAST_TOLD, PAGES_KEPT, QUIET_GROWTHS
 from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.triage.triage import RankTriage, triage_rank
+from radixledger.replay.verdict import PAGES_KEPT as FINDING_KEPT
 
 from ..mutants.desk import SMALL, Desk, opened
 from .runs import RANK, Clock
 
 
-def served(run: Path, script: Callable[[Desk], None], *, closed: bool = True) -> RankTriage:
+def served(
+    run: Path, script: Callable[[Desk], None], *, closed: bool = True, config: Config = SMALL
+) -> RankTriage:
     """What triage says of a server that did this and then ended, or was killed."""
-    writer = JournalWriter.open(run, opened(SMALL), clock=Clock())
+    writer = JournalWriter.open(run, opened(config), clock=Clock())
     desk = Desk(RankCache(writer.opened, writer, seq=writer.last_seq))
     script(desk)
     if closed:
@@ -63,6 +69,37 @@ def test_pages_that_a_caller_took_and_lost_are_a_leak(tmp_path: Path) -> None:
     assert f"holds 3 FULL pages, since event {seq}: handed out" in verdict(found)[0]
 
 
+def test_a_leak_of_more_pages_than_are_listed_says_how_many_there_are(tmp_path: Path) -> None:
+    """J14: a list that is cut says so; who counts what is left counts wrong."""
+    many = PAGES_KEPT + 44
+    config = replace(SMALL, full_pages=2 * many, swa_pages=2 * many)
+
+    def script(desk: Desk) -> None:
+        desk.cache.alloc(many)
+
+    found = served(tmp_path / "run", script, config=config)
+    told = [(leak.what, leak.page_count, len(leak.pages)) for leak in found.ending.leaks]
+    assert told == [("FULL pages", many, PAGES_KEPT), ("SWA pages", many, PAGES_KEPT)]
+    assert f"holds {many} FULL pages" in verdict(found)[0]
+
+
+def test_a_finding_of_more_pages_than_are_listed_says_how_many_there_are(tmp_path: Path) -> None:
+    """J14: as with leaks, in the verdict and on the page for the ticket."""
+    many = FINDING_KEPT + 100
+    pages = range(1, many + 1)
+    with Recorder.open(
+        tmp_path / "run", replace(SMALL, full_pages=many, swa_pages=0, window_tokens=0), clock=Clock()
+    ) as recorder:
+        recorder.allocated(None, pages)
+        recorder.freed(pages)
+        recorder.freed(pages)
+    found = triage_rank(tmp_path / "run", RANK)
+    assert found.explained is not None
+    first = found.explained.first
+    assert (first.law, first.page_count, len(first.pages)) == ("a_page_is_freed_once", many, FINDING_KEPT)
+    assert f"FULL pages 1, 2, 3, 4 and {many - 4} more" in verdict(found)[0]
+
+
 def test_a_free_group_that_was_never_flushed_is_a_leak(tmp_path: Path) -> None:
     def script(desk: Desk) -> None:
         full, _ = desk.cache.alloc(2)
@@ -85,7 +122,7 @@ def test_a_lock_that_outlives_everybody_is_a_leak(tmp_path: Path) -> None:
     assert found.kind == "leak"
     (leak,) = found.ending.leaks
     assert leak.what == "a lock"
-    assert "1 receipts of no live request" in leak.holder
+    assert "1 receipt of no live request" in leak.holder
 
 
 def test_a_request_that_nobody_ended_is_a_leak_once_others_have_gone_on(tmp_path: Path) -> None:
