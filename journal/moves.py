@@ -7,11 +7,9 @@ enters another.
 """
 
 from collections.abc import Callable, Iterator
-from operator import attrgetter
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec.structs import fields
 from numpy.typing import NDArray
 
 from radixledger.journal.accounts import FREE, PENDING, Pool, request_account, transfer_account, tree_account
@@ -32,7 +30,6 @@ from radixledger.journal.events import (
     LoadBegun,
     LoadEnded,
     Reclaimed,
-    Refused,
     Remapped,
     Removed,
     Split,
@@ -42,7 +39,6 @@ from radixledger.journal.events import (
     StateTaken,
     Tombstoned,
     Transferred,
-    Violated,
 )
 from radixledger.journal.units import NO_PAGES, UNBOUND, Pages, RequestId
 
@@ -119,21 +115,6 @@ def whole_mappings(event: AnyEvent) -> list[Mapping]:
         ]
     except ValueError:
         return []
-
-
-def whole_pages(packed: bytes, most: int | None = None) -> list[int]:
-    """The page ids, or other int32, of a column that anybody may have written; none where it is no such column.
-
-    most: the first ones only.
-    """
-    pages: list[int] = [] if len(packed) % 4 else pages_of(packed)[:most].tolist()
-    return pages
-
-
-def whole_ids(packed: bytes) -> list[int]:
-    """The request or node ids of a column that anybody may have written; none where it is no such column."""
-    ids: list[int] = [] if len(packed) % 8 else ids_of(packed).tolist()
-    return ids
 
 
 def _both(full: Pages, swa: Pages, giver: int, taker: int) -> list[Move]:
@@ -299,17 +280,3 @@ _MAPPINGS: dict[type, Callable[[Any], list[Mapping]]] = {
     Removed: lambda event: [Mapping(event.full, NO_PAGES)] if event.swa else [],
     Remapped: lambda event: [Mapping(event.source, NO_PAGES), Mapping(event.target, event.swa)],
 }
-
-
-PAGE_COLUMNS: dict[type, tuple[Callable[[Any], bytes], ...]] = {
-    kind: columns
-    for kind in get_args(AnyEvent)
-    if (columns := tuple(attrgetter(field.name) for field in fields(kind) if field.type is Pages))
-    and kind not in (Refused, Violated)
-}
-"""By type of event: how its columns of pages are read. What was refused or not done did not happen to a page."""
-
-PAGE_FIELDS = frozenset(
-    field.name for kind in get_args(AnyEvent) for field in fields(kind) if field.type is Pages
-)
-"""The names of all such columns."""

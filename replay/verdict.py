@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from radixledger.cache.state import Finding
 from radixledger.journal.accounts import Pool
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import whole_pages
+from radixledger.journal.packed import whole_pages
 from radixledger.replay.story.blame import LifeStep
 
 KEPT = 32

@@ -24,7 +24,8 @@ from radixledger.journal.events import (
     Stop,
     Violated,
 )
-from radixledger.journal.moves import PAGE_FIELDS, ids_of, pages_of
+from radixledger.journal.moves import ids_of, pages_of
+from radixledger.journal.packed import PAGE_FIELDS
 from radixledger.tools.printable import in_a_line
 
 RANGES_MAX = 12

@@ -26,7 +26,7 @@ from radixledger.journal.events import (
     Unlocked,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import whole_ids
+from radixledger.journal.packed import whole_ids
 from radixledger.journal.units import UNBOUND
 from radixledger.replay.fold import Moment
 from radixledger.replay.locks.holds import (

@@ -14,7 +14,7 @@ from radixledger.cache.state import State
 from radixledger.journal import events as e
 from radixledger.journal.accounts import Kind, Pool, describe
 from radixledger.journal.events import AnyEvent
-from radixledger.journal.moves import PAGE_FIELDS
+from radixledger.journal.packed import PAGE_FIELDS
 from radixledger.replay.schedule.free_places import free_places
 from radixledger.replay.schedule.names import NameBook, Shelf, Unplayable
 from radixledger.replay.schedule.paths import node_at, path_of

@@ -24,7 +24,8 @@ from radixledger.journal.events import (
     Retracted,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import PAGE_COLUMNS, Move, pages_of, whole_mappings, whole_moves
+from radixledger.journal.moves import Move, pages_of, whole_mappings, whole_moves
+from radixledger.journal.packed import PAGE_COLUMNS
 from radixledger.replay.counted import counted
 
 UNKNOWN = -1

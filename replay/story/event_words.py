@@ -32,7 +32,7 @@ from radixledger.journal.events import (
     Transferred,
     Unlocked,
 )
-from radixledger.journal.moves import whole_ids, whole_pages
+from radixledger.journal.packed import whole_ids, whole_pages
 from radixledger.replay.counted import counted
 
 

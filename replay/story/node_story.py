@@ -14,7 +14,7 @@ from radixledger.cache.state import Node, State
 from radixledger.journal.causes import label_of
 from radixledger.journal.events import Admitted, AnyEvent, Finished, Opened, Split
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import whole_pages
+from radixledger.journal.packed import whole_pages
 from radixledger.journal.units import NO_PAGES, Pages
 from radixledger.replay.walk import Walked, told_wrong, walk
 

@@ -31,7 +31,8 @@ from radixledger.journal.events import (
     Violated,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import pages_of, whole_ids, whole_moves, whole_pages
+from radixledger.journal.moves import pages_of, whole_moves
+from radixledger.journal.packed import whole_ids, whole_pages
 from radixledger.journal.units import RequestId
 from radixledger.replay.walk import Walked, told_wrong, walk
 

@@ -30,7 +30,7 @@ from radixledger.journal.events import (
     Stepped,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.moves import whole_ids, whole_pages
+from radixledger.journal.packed import whole_ids, whole_pages
 from radixledger.journal.units import SEQ_MAX, UNBOUND
 from radixledger.replay.counted import counted
 

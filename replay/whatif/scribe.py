@@ -256,9 +256,8 @@ class Scribe:
             self._end(live, -1)
         for live in self._waiting.values():
             self._end(live, -1)
-        self._open.clear()
-        self._waiting.clear()
-        self._prompts.clear()
+        for known in (self._open, self._waiting, self._prompts):
+            known.clear()
 
     def close(self, state: State, opened: Opened) -> Schedule:
         """The finished schedule."""
