@@ -22,7 +22,18 @@ FOLDERS = ("journal", "cache", "replay", "analytics", "tools")
 ENGINE_MODULES = ("radixledger.cache.pool", "radixledger.tools.serve.")
 LIGHT_COMMANDS = frozenset({"journal", "replay", "load", "sql", "drive", "report"})
 DEVELOPMENT = frozenset(
-    {"pytest", "hypothesis", "mypy", "grimp", "importlinter", "playwright", "xdist", "setuptools", "pip"}
+    {
+        "pytest",
+        "hypothesis",
+        "mypy",
+        "grimp",
+        "importlinter",
+        "playwright",
+        "xdist",
+        "setuptools",
+        "viztracer",
+        "pip",
+    }
 )
 
 BLOCK = """

@@ -7,6 +7,7 @@ and memory grows with what is live, not with the journal.
 """
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from radixledger.cache.state import State
@@ -67,7 +68,14 @@ class Trace:
 
     def entries(self, watch: Watch = iter) -> Iterator[Entry]:
         """Everything, in the order of the journal; what is live at the end ends there. Raises what reading and folding raise."""
-        yield self._named("process_name", 0, f"rank {self.report.rank} of {self.report.run}")
+        yield self._named("process_name", 0, f"rank {self.report.rank} of {self.report.run}, process")
+        yield {
+            "ph": "M",
+            "name": "process_sort_index",
+            "pid": self._pid,
+            "tid": 0,
+            "args": {"sort_index": self._pid},
+        }
         for track, name in ((TREE, "tree"), (LAWS, "broken laws")):
             yield self._named("thread_name", track, name)
         for frame in watch(self._frames):
@@ -174,9 +182,12 @@ class Trace:
                 }
 
     def _broken(self) -> Iterator[Entry]:
-        """Marks for what was found since the last call; a report keeps the first `KEPT`."""
-        for told in self.report.findings[self._told : KEPT]:
-            yield self._mark(LAWS, told.law, {"event": told.seq, "detail": told.detail}, scope="p")
+        """Marks for what was found since the last call, one for each law that an event broke; a report keeps the first `KEPT`."""
+        found = self.report.findings[self._told : KEPT]
+        for (seq, law), told in groupby(found, key=lambda each: (each.seq, each.law)):
+            details = [each.detail for each in told]
+            many = {"findings": len(details)} if len(details) > 1 else {}
+            yield self._mark(LAWS, law, {"event": seq, "detail": "; ".join(details)[:400]} | many)
         self._told = len(self.report.findings)
 
     @property
@@ -193,7 +204,7 @@ class Trace:
             "ts": since, "dur": max(0.0, self._now - since), "args": arguments,
         }  # fmt: skip
 
-    def _mark(self, track: int, name: str, told: Entry, scope: str = "t") -> Entry:
+    def _mark(self, track: int, name: str, told: Entry) -> Entry:
         return {
-            "ph": "i", "name": name, "cat": "mark", "s": scope, "pid": self._pid, "tid": track, "ts": self._now, "args": told,
+            "ph": "i", "name": name, "cat": "mark", "s": "t", "pid": self._pid, "tid": track, "ts": self._now, "args": told,
         }  # fmt: skip
