@@ -2,8 +2,8 @@
 
 It covers accounts, mapping, tree (places, pages, locks, marks, recency), rows, requests, running steps and the
 counters that decide the next ids; everything but the contents of keys, so that a state folded from a journal
-with hashed keys has the same digest (N18). Rule: the large parts are sums that `evolve` keeps; only the rows of live
-requests are summed up here. `recount` sums up everything, for tests and `verify`.
+with hashed keys has the same digest (N18). Rule: of the large parts only what changed since the last digest is summed
+up; the rows of live requests always. `recount` sums up everything, for tests and `verify`.
 """
 
 from zlib import crc32
@@ -12,21 +12,19 @@ import numpy as np
 
 from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.state import Request, State
-from radixledger.cache.tree import content_of, node_value, place_sum
-from radixledger.cache.weights import MASK, mix
+from radixledger.cache.tree_sum import content_of, node_value, place_sum, weigh
+from radixledger.cache.weights import MASK, mix, node_weight
 from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import RESERVED
 from radixledger.journal.units import Pages
 
 
 def digest(state: State) -> bytes:
-    """The digest from the kept sums; cost grows with live requests only."""
+    """The digest from the kept sums; cost grows with live requests and with what changed since the last one."""
+    weigh(state)
     total = state.full.digest + state.swa.digest + state.recurrent.digest + state.host.digest
     total += state.mapping.digest + state.tree_digest
-    content: dict[int, int] = {
-        request.id: state.rows.content[request.row] for request in state.requests.values()
-    }
-    return _sealed(total + _live_part(state, content))
+    return _sealed(total + _live_part(state))
 
 
 def recount(state: State) -> bytes:
@@ -38,13 +36,8 @@ def recount(state: State) -> bytes:
             value = node_value(node) - node.content + content_of(node)
         else:
             value = node_value(node)
-        total += node.weight * value
-    content: dict[int, int] = {}
-    for request in state.requests.values():
-        held = pages_for(int(state.rows.length[request.row]), state.page_size)
-        row = np.ascontiguousarray(state.rows.full_table[request.row, :held])
-        content[request.id] = place_sum(0, Pages(row.tobytes())) if held else 0
-    return _sealed(total + _live_part(state, content))
+        total += node_weight(node.id) * value
+    return _sealed(total + _live_part(state))
 
 
 def book_sum(book: PoolBook) -> int:
@@ -59,17 +52,14 @@ def mapping_sum(book: MappingBook) -> int:
         return int((book.swa_of.astype(np.uint64) * book.weight).sum())
 
 
-def _live_part(state: State, content: dict[int, int]) -> int:
-    total = sum(
-        _request_value(state, request) + mix(request.id) * content[request.id]
-        for request in state.requests.values()
-    )
+def _live_part(state: State) -> int:
+    total = sum(_request_value(state, request) for request in state.requests.values())
     totals = state.totals
     counters = (
         state.clock, state.next_node, state.next_boundary, state.next_request, state.dangling, int(state.group_open),
         totals.full_evicted, totals.swa_evicted, totals.tombstones, totals.healed, state.next_transfer,
     )  # fmt: skip
-    total += sum(mix(place + 1) * value for place, value in enumerate(counters))
+    total += sum(weight * value for weight, value in zip(_COUNTERS, counters, strict=True))
     for step, running in state.running.items():
         total += mix(step) * hash_of(repr(tuple(running.writes)))
     for number, transfer in state.transfers.items():
@@ -93,8 +83,15 @@ def _request_value(state: State, request: Request) -> int:
         hash_of(request.rid), request.priority, *rows.states[row].tolist(), *rows.tracked[row].tolist(),
         int.from_bytes(request.source, "little"),
     )  # fmt: skip
-    total: int = sum(mix(place + 100) * value for place, value in enumerate(fields))
-    return mix(request.id) * total
+    held = pages_for(int(rows.length[row]), state.page_size)
+    pages = rows.full_table[row, :held].tobytes()
+    total: int = sum(weight * value for weight, value in zip(_FIELDS, fields, strict=True))
+    return mix(request.id) * (total + (place_sum(0, Pages(pages)) if pages else 0))
+
+
+_COUNTERS = tuple(mix(place + 1) for place in range(11))
+_FIELDS = tuple(mix(place + 100) for place in range(17))
+"""The coefficients of the counters, and of a request's fields, in their order."""
 
 
 def hash_of(text: str) -> int:

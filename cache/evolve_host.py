@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from radixledger.cache.evolve_pages import move, note
 from radixledger.cache.state import Node, Receipt, State, Transfer
-from radixledger.cache.tree import bare_pages, inherit, is_unread, offer_leaf, place_sum, touch
+from radixledger.cache.tree import bare_pages, inherit, is_unread, offer_leaf, touch
+from radixledger.cache.tree_sum import place_sum
 from radixledger.cache.weights import BACKUP, HOST
 from radixledger.journal.accounts import FREE, Pool, transfer_account, tree_account
 from radixledger.journal.events import (

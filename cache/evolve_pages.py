@@ -27,6 +27,19 @@ def move(state: State, book: PoolBook, pages: Pages, giver: int, taker: int) -> 
             note_astray(state, book, astray, giver, taker)
 
 
+def move_both(state: State, full: Pages, swa: Pages, giver: int, taker: int) -> None:
+    """Move pages of both pools, as `move` does."""
+    seq = state.seq
+    if full:
+        astray = state.full.move(full, giver, taker, seq)
+        if astray is not None:
+            note_astray(state, state.full, astray, giver, taker)
+    if swa:
+        astray = state.swa.move(swa, giver, taker, seq)
+        if astray is not None:
+            note_astray(state, state.swa, astray, giver, taker)
+
+
 def note_astray(state: State, book: PoolBook, astray: Astray, giver: int, taker: int) -> None:
     """One finding per account in which the pages were found instead."""
     for found in sorted({account for _, account in astray}):
@@ -71,9 +84,8 @@ def unmap_pages(state: State, full: Pages, swa: Pages) -> None:
 def allocated(state: State, event: Allocated) -> None:
     account = request_account(event.request)
     full, swa = event.full, event.swa
-    move(state, state.full, full, FREE, account)
+    move_both(state, full, swa, FREE, account)
     if swa:
-        move(state, state.swa, swa, FREE, account)
         map_pages(state, full if len(swa) == len(full) else Pages(full[len(full) - len(swa) :]), swa)
 
 
@@ -105,8 +117,7 @@ def group_flushed(state: State, event: GroupFlushed) -> None:
     if not state.group_open:
         note(state, "a_group_is_flushed_once", "no group was open")
     state.group_open = False
-    move(state, state.full, event.full, PENDING, FREE)
-    move(state, state.swa, event.swa, PENDING, FREE)
+    move_both(state, event.full, event.swa, PENDING, FREE)
 
 
 def remapped(state: State, event: Remapped) -> None:

@@ -5,12 +5,12 @@ Part of `evolve`, with its rule: total, and what does not add up is noted. A row
 """
 
 from radixledger.cache import window
-from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
+from radixledger.cache.evolve_pages import map_pages, move, move_both, note, unmap_pages
 from radixledger.cache.running import Running
 from radixledger.cache.spare import answer, ask, asks, withdraw
 from radixledger.cache.standing import esteem, priority_of
-from radixledger.cache.state import Node, Request, State
-from radixledger.cache.tree import place_sum, touch
+from radixledger.cache.state import Node, Request, Rows, State
+from radixledger.cache.tree import touch
 from radixledger.journal.accounts import FREE, Pool, request_account
 from radixledger.journal.events import (
     Aborted,
@@ -51,7 +51,7 @@ def admitted(state: State, event: Admitted) -> None:
     node = state.nodes[event.node]
     rows.request[row] = event.request
     rows.length[row] = rows.protected[row] = event.prefix
-    _write_row(state, row, 0, path_pages(node))
+    _write(rows.full_at, rows, row, 0, path_pages(node))
     _move_cursor(state, row, event.prefix)
     _show_window(state, row, node.end)
     request = Request(
@@ -80,19 +80,16 @@ def _take_pages(state: State, event: Extended) -> None:
         map_pages(state, event.full, event.swa)
     for request, full, swa in takings(event):
         row = request & rows.mask
-        account = request_account(request)
-        move(state, state.full, full, FREE, account)
-        move(state, state.swa, swa, FREE, account)
-        first = window.pages_for(int(rows.length[row]), page_size)
-        _write_row(state, row, first, full)
-        _write_swa(state, row, first, swa)
+        move_both(state, full, swa, FREE, request_account(request))
+        first = -(-rows.length_at[row] // page_size)
+        _write(rows.full_at, rows, row, first, full)
+        _write(rows.swa_at, rows, row, first, swa)
         rows.last_page[row] = int.from_bytes(full[-4:], "little")
 
 
 def bound(state: State, event: Bound) -> None:
     unbound, account = request_account(UNBOUND), request_account(event.request)
-    move(state, state.full, event.full, unbound, account)
-    move(state, state.swa, event.swa, unbound, account)
+    move_both(state, event.full, event.swa, unbound, account)
     if event.length >= 0:
         _rewrite_tail(state, event)
 
@@ -101,14 +98,11 @@ def _rewrite_tail(state: State, event: Bound) -> None:
     """The row ends as the event says: other pages from `start` on, or none. Its cursor stays within it."""
     rows, row, page_size = state.rows, state.row_of(event.request), state.page_size
     first, held = event.start // page_size, window.pages_for(int(rows.length[row]), page_size)
-    former = rows.full_table[row, first:held]
-    if former.any():
-        rows.content[row] -= place_sum(first, Pages(former.tobytes()))
-    former[:] = 0
+    rows.full_table[row, first:held] = 0
     rows.swa_table[row, first:held] = 0
     if event.row:
-        _write_row(state, row, first, event.row)
-        _write_swa(state, row, first, state.mapping.swa_pages(event.row))
+        _write(rows.full_at, rows, row, first, event.row)
+        _write(rows.swa_at, rows, row, first, state.mapping.swa_pages(event.row))
     rows.length[row] = event.length
     last = window.pages_for(event.length, page_size)
     rows.last_page[row] = rows.full_table[row, last - 1] if last else 0
@@ -136,8 +130,7 @@ def repointed(state: State, event: Repointed) -> None:
     if event.protected < rows.protected[row] or node.end * page_size != event.protected:
         note(state, "a_protected_length_never_moves_backward", f"request {event.request}: {event.protected}")
     if event.full:
-        first = event.start // page_size
-        _write_row(state, row, first, event.full)
+        _write(rows.full_at, rows, row, event.start // page_size, event.full)
     rows.protected[row] = event.protected
     before, request.node = asks(state, request), event.node
     after = asks(state, request)
@@ -174,7 +167,6 @@ def ended(state: State, event: Finished | Retracted | Aborted) -> None:
     rows.length[row] = rows.cursor[row] = rows.protected[row] = rows.reclaim_at[row] = 0
     rows.last_page[row] = 0
     rows.request[row] = 0
-    rows.content[row] = 0
     rows.free.append(row)
     if state.rids.get(request.rid) == event.request:
         del state.rids[request.rid]
@@ -205,30 +197,14 @@ def stepped(state: State, event: Stepped) -> None:
     state.running[event.step] = Running(event.requests, event.starts, event.stops)
 
 
-def _write_row(state: State, row: int, first: int, full: Pages) -> None:
-    """Name `full` at positions [first, first + n) of a row; what stood there goes out of the row's content sum."""
-    table = state.rows.full_table[row]
-    count = len(full) >> 2
-    if count == 1:
-        before, after = int(table[first]), int.from_bytes(full, "little")
-        table[first] = after
-        state.rows.content[row] += place_sum(first, full) - (
-            place_sum(first, Pages(before.to_bytes(4, "little"))) if before else 0
-        )
-    elif count:
-        span = table[first : first + count]
-        former = Pages(span.tobytes())
-        before_sum = place_sum(first, former) if former != bytes(len(former)) else 0
-        span[:] = pages_of(full)
-        state.rows.content[row] += place_sum(first, full) - before_sum
-
-
-def _write_swa(state: State, row: int, first: int, swa: Pages) -> None:
-    count = len(swa) >> 2
-    if count == 1:
-        state.rows.swa_table[row, first] = int.from_bytes(swa, "little")
-    else:
-        state.rows.swa_table[row, first : first + count] = pages_of(swa)
+def _write(table: memoryview, rows: Rows, row: int, first: int, pages: Pages) -> None:
+    """Name `pages` at positions [first, first + n) of a row of one of the page tables."""
+    count, width = len(pages) >> 2, rows.width
+    if not 0 <= first <= width - count:
+        raise IndexError(f"row {row} has no pages [{first}, {first + count})")
+    if count:
+        at = row * width + first
+        table[at : at + count] = memoryview(pages).cast("i")
 
 
 def _show_window(state: State, row: int, stop: int) -> None:

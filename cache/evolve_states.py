@@ -7,7 +7,8 @@ import numpy as np
 
 from radixledger.cache.evolve_pages import move, note
 from radixledger.cache.state import Node, State
-from radixledger.cache.tree import offer_state, state_value
+from radixledger.cache.tree import offer_state
+from radixledger.cache.tree_sum import state_value
 from radixledger.journal.accounts import FREE, Kind, Pool, request_account, tree_account
 from radixledger.journal.events import (
     StateCopied,

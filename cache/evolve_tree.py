@@ -4,7 +4,7 @@ Part of `evolve`, with its rule: total, and what does not add up is noted.
 """
 
 from radixledger.cache import locks
-from radixledger.cache.evolve_pages import map_pages, move, note, unmap_pages
+from radixledger.cache.evolve_pages import map_pages, move, move_both, note, unmap_pages
 from radixledger.cache.evolve_states import drop
 from radixledger.cache.spare import offer_above
 from radixledger.cache.standing import priority_of
@@ -15,10 +15,10 @@ from radixledger.cache.tree import (
     graft,
     is_unread,
     offer_window,
-    place_sum,
     prune,
     touch,
 )
+from radixledger.cache.tree_sum import place_sum
 from radixledger.cache.weights import LIVE
 from radixledger.journal.accounts import Pool, tree_account
 from radixledger.journal.causes import Operation, cause
@@ -42,11 +42,11 @@ _FLUSH = cause(Operation.FLUSH)
 def transferred(state: State, event: Transferred) -> None:
     parent = state.nodes[event.parent]
     account = tree_account(event.node)
-    move(state, state.full, event.full, event.giver, account)
-    move(state, state.swa, event.swa, event.giver, account)
-    if event.swa and state.mapping.swa_pages(event.full) != event.swa:
-        note(state, "a_live_leaf_is_mapped_to_its_window", f"node {event.node}", 0, event.full)
-    node = Node(event.node, parent, event.key, event.full, event.swa, event.namespace)
+    full, swa = event.full, event.swa
+    move_both(state, full, swa, event.giver, account)
+    if swa and not state.mapping.leads(full, swa):
+        note(state, "a_live_leaf_is_mapped_to_its_window", f"node {event.node}", 0, full)
+    node = Node(event.node, parent, event.key, full, swa, event.namespace)
     node.hits = int(state.hits_counted > 0)
     if state.graded:
         node.priority = priority_of(state, event.request)
@@ -61,8 +61,7 @@ def split(state: State, event: Split) -> None:
     length = len(event.full or event.host)
     assert 0 < length < 4 * node.pages, f"a cut leaves pages on both sides of node {event.node}"
     given, taken = tree_account(event.node), tree_account(event.upper)
-    move(state, state.full, event.full, given, taken)
-    move(state, state.swa, event.swa, given, taken)
+    move_both(state, event.full, event.swa, given, taken)
     if event.host and not event.transfer:
         move(state, state.host, event.host, given, taken)
     if node.full[:length] != event.full or node.swa[:length] != event.swa:
@@ -114,9 +113,10 @@ def healed(state: State, event: Healed) -> None:
             note(state, "a_tombstone_has_no_mapping", f"node {event.node}", 0, event.old)
         move(state, state.full, event.old, account, event.to)
         move(state, state.full, event.fresh, event.giver, account)
-        content = place_sum(node.end - node.pages, event.fresh)
-        state.tree_digest += node.weight * (content - node.content)
-        node.content = content
+        if node.weight:
+            content = place_sum(node.end - node.pages, event.fresh)
+            state.tree_digest += node.weight * (content - node.content)
+            node.content = content
         node.full = event.fresh
     node.swa = event.swa
     state.tree_digest += node.weight * LIVE

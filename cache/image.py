@@ -13,7 +13,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from radixledger.cache.config import BadConfig, bounded
-from radixledger.cache.digest import book_sum, mapping_sum
 from radixledger.cache.image_layout import NodeImage, PoolImage, RequestImage, StateImage, TransferImage
 from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.running import Running
@@ -22,12 +21,9 @@ from radixledger.cache.state import Node, Request, State, Transfer
 from radixledger.cache.tree import (
     bare_pages,
     child_key,
-    content_of,
-    node_value,
     offer_leaf,
     offer_state,
     offer_window,
-    place_sum,
 )
 from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import Kind
@@ -215,7 +211,7 @@ def _fill_book(book: PoolBook, found: PoolImage) -> None:
     counts = np.bincount(book.account & 7, minlength=8).tolist()
     counts[Kind.RESERVED] -= 1
     book.held = counts[: len(Kind)]
-    book.digest = book_sum(book)
+    book.kept.look_at_all()
 
 
 def _fill_transfers(state: State, found: list[TransferImage]) -> None:
@@ -228,7 +224,7 @@ def _fill_transfers(state: State, found: list[TransferImage]) -> None:
 def _fill_mapping(book: MappingBook, found: bytes) -> None:
     book.swa_of[:] = np.frombuffer(found, "<i4")
     book.nonzero = int(np.count_nonzero(book.swa_of))
-    book.digest = mapping_sum(book)
+    book.kept.look_at_all()
 
 
 def _fill_tree(state: State, found: list[NodeImage]) -> None:
@@ -274,8 +270,6 @@ def _derive(state: State, node: Node) -> None:
     node.demoted = sum(1 for child in (node.children or {}).values() if not child.full)
     if node.parent is None:
         return
-    node.content = content_of(node)
-    state.tree_digest += node.weight * node_value(node)
     state.host_bare += bare_pages(node)
     state.host_protected += bare_pages(node) if node.holds > 0 else 0
     state.full_protected += len(node.full) >> 2 if node.holds > 0 else 0
@@ -308,7 +302,6 @@ def _fill_row(state: State, found: RequestImage) -> None:
     rows.full_table[row, :held] = np.frombuffer(found.full, "<i4")
     rows.swa_table[row, :held] = np.frombuffer(found.swa, "<i4")
     rows.states[row], rows.tracked[row] = found.states, found.tracked
-    rows.content[row] = place_sum(0, found.full) if held else 0
     request = Request(
         found.id, found.rid, row, found.prompt, found.prefix, found.node, found.namespace, found.priority
     )  # fmt: skip

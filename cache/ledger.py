@@ -6,21 +6,32 @@ returns the pages that were not where the event said, so that a foreign journal 
 its first wrong event.
 """
 
+from collections.abc import Callable
 from operator import length_hint
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
 
+from radixledger.cache.kept_sum import KeptSum
 from radixledger.cache.weights import BOOK_LANES, MAPPING_LANE, lane
 from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, Pool
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, Pages
 
-page_of = int.from_bytes
-"""`page_of(four_bytes, "little")`: one packed page id as an int; a name of its own because it is called so often."""
-
 FEW = 24
 """Up to so many pages a loop over ints is faster than array operations."""
+
+READ_FEW: dict[int, Callable[[bytes], tuple[int, ...]]] = {
+    4 * count: Struct(f"<{count}I").unpack for count in range(1, FEW + 1)
+}
+"""How packed page ids become ints, by their length in bytes; nothing for a length of more, or of no whole number.
+
+Unsigned, so that an id below zero is beyond every pool, and not counted from its end.
+"""
+
+_READ_TARGETS = {size: Struct(f"<{size // 4}i").unpack for size in READ_FEW}
+"""The same for the pages that a mapping leads to, as it holds them."""
 
 Astray = list[tuple[int, int]]
 """Pages that a move did not find with its giver, each with the account that did hold it."""
@@ -31,11 +42,11 @@ _NOWHERE = -1
 class PoolBook:
     """The pages of one pool of one rank: account, queue of free pages, counts by kind of account.
 
-    account: int64 [capacity + 1]; since: int64 [capacity + 1], the event that made it so.
+    account: int64 [capacity + 1]; since: int64 [capacity + 1], the event that made it so. kept: what the digest says of it.
     """
 
-    __slots__ = ("_place", "account", "account_at", "capacity", "digest", "free", "held", "pending", "pool", "since", "since_at",
-                 "weight", "weight_at")  # fmt: skip
+    __slots__ = ("_place", "_tell", "account", "account_at", "capacity", "free", "held", "kept", "pending", "pool", "since",
+                 "since_at", "weight")  # fmt: skip
 
     def __init__(self, pool: Pool, capacity: int) -> None:
         self.pool = pool
@@ -46,11 +57,11 @@ class PoolBook:
         self.since: NDArray[np.int64] = np.zeros(capacity + 1, np.int64)
         self.since_at = self.since.data
         self.weight: NDArray[np.uint64] = lane(BOOK_LANES[pool], capacity + 1)
-        self.weight_at = self.weight.data
+        self.kept = KeptSum(self.account, self.weight)
+        self._tell = self.kept.told.append
         self.free = bytearray(np.arange(1, capacity + 1, dtype="<i4").tobytes())
         self.pending = bytearray()
         self.held = [capacity, *[0] * (len(Kind) - 1)]
-        self.digest = 0
         self._place = np.zeros(capacity + 1, np.int32)
 
     @property
@@ -58,29 +69,35 @@ class PoolBook:
         """Pages that can be handed out now."""
         return self.held[FREE]
 
+    @property
+    def digest(self) -> int:
+        """What the digest says of the book: 0 for a pool of free pages."""
+        return self.kept.total()
+
     def next_free(self, count: int) -> Pages:
         """The `count` pages that would be handed out next; the caller knows that there are so many."""
         return bytes(self.free[: count * 4])  # type: ignore[return-value]  # called for every allocation
 
     def move(self, pages: Pages, giver: int, taker: int, seq: int) -> Astray | None:
         """Move `pages` from `giver` to `taker`; None if every page was where it should be."""
-        count = len(pages) >> 2
-        if count == 1:
-            # One page at a time is what decoding does, so this path calls nothing.
-            page = page_of(pages, "little")
-            if not 0 < page <= self.capacity or self.account_at[page] != giver:
-                return self._move_astray(pages, giver, taker, seq)
-            self.account_at[page] = taker
-            self.since_at[page] = seq
-            self.digest += (taker - giver) * self.weight_at[page]
-        elif count > FEW:
+        read = READ_FEW.get(len(pages))
+        if read is None:
+            count = len(pages) >> 2
             if not self._move_many(pages, giver, taker, seq):
                 return self._move_astray(pages, giver, taker, seq)
         else:
-            moved = self._move_few(pages, giver, taker, seq)
-            if moved < count:
-                self._settle(Pages(pages[: moved * 4]), giver, taker)
-                return self._move_astray(Pages(pages[moved * 4 :]), giver, taker, seq)
+            # A few pages at a time is what almost every event moves, so this path calls nothing.
+            ids = read(pages)
+            count, left, account, since = len(ids), iter(ids), self.account_at, self.since_at
+            self._tell(pages)
+            try:
+                for page in left:
+                    if account[page] != giver or not page:
+                        return self._move_rest(pages, length_hint(left) + 1, giver, taker, seq)
+                    account[page] = taker
+                    since[page] = seq
+            except IndexError:
+                return self._move_rest(pages, length_hint(left) + 1, giver, taker, seq)
         held = self.held
         held[giver & 7] -= count
         held[taker & 7] += count
@@ -102,16 +119,18 @@ class PoolBook:
 
     def all_with(self, pages: Pages, account: int) -> bool:
         """Whether every page is in `account`, and none is named twice."""
-        if len(pages) == 4:
-            page = page_of(pages, "little")
-            return 0 < page <= self.capacity and self.account_at[page] == account
-        if len(pages) <= 4 * FEW:
-            few = memoryview(pages).cast("I").tolist()
-            if not few or max(few) > self.capacity or len(set(few)) < len(few):
-                return not few
-            return list(map(self.account_at.__getitem__, few)).count(account) == len(few)
-        ids = places_of(pages)
-        return self._held_by(ids, account) and not self.repeats(ids)
+        read = READ_FEW.get(len(pages))
+        if read is not None:
+            ids, accounts = read(pages), self.account_at
+            try:
+                for page in ids:
+                    if accounts[page] != account or not page:
+                        return False
+            except IndexError:
+                return False
+            return len(ids) == 1 or len(set(ids)) == len(ids)
+        places = places_of(pages)
+        return self._held_by(places, account) and not self.repeats(places)
 
     def repeats(self, ids: NDArray[np.intp]) -> bool:
         """Whether a page is named twice among `ids`, all of which the pool has.
@@ -148,24 +167,11 @@ class PoolBook:
         if taker == PENDING:
             self.pending += pages
 
-    def _move_few(self, pages: Pages, giver: int, taker: int, seq: int) -> int:
-        """Move pages one by one up to the first that is not with the giver; returns how many moved."""
-        account, since, weight, total = self.account_at, self.since_at, self.weight_at, 0
-        ids = memoryview(pages).cast("I").tolist()
-        if giver == RESERVED or max(ids) > self.capacity:
-            return 0
-        left = iter(ids)
-        for page in left:
-            if account[page] != giver:
-                moved = len(ids) - length_hint(left) - 1
-                break
-            account[page] = taker
-            since[page] = seq
-            total += weight[page]
-        else:
-            moved = len(ids)
-        self.digest += (taker - giver) * total
-        return moved
+    def _move_rest(self, pages: Pages, count: int, giver: int, taker: int, seq: int) -> Astray:
+        """The last `count` pages are still to be moved, and the first of them is not with the giver."""
+        first = len(pages) - 4 * count
+        self._settle(Pages(pages[:first]), giver, taker)
+        return self._move_astray(Pages(pages[first:]), giver, taker, seq)
 
     def _move_many(self, pages: Pages, giver: int, taker: int, seq: int) -> bool:
         """Move all pages with array operations, or none if one of them is elsewhere or named twice."""
@@ -176,7 +182,7 @@ class PoolBook:
             return False
         self.account[ids] = taker
         self.since[ids] = seq
-        self.digest += (taker - giver) * int(np.add.reduce(self.weight.take(ids)))
+        self.kept.look_at(ids)
         return True
 
     def _move_astray(self, pages: Pages, giver: int, taker: int, seq: int) -> Astray:
@@ -190,7 +196,7 @@ class PoolBook:
                 astray.append((page, found))
             if found != taker:
                 self.account_at[page] = taker
-                self.digest += (taker - found) * self.weight_at[page]
+                self._tell(page.to_bytes(4, "little"))
                 self._settle(Pages(page.to_bytes(4, "little")), found, taker)
             self.since_at[page] = seq
         return astray
@@ -199,22 +205,38 @@ class PoolBook:
 class MappingBook:
     """FULL page → SWA page of one rank, 0 for none: int32 [full_pages + 1] (R52: the last page has its entry)."""
 
-    __slots__ = ("digest", "nonzero", "swa_of", "swa_of_at", "weight", "weight_at")
+    __slots__ = ("_tell", "kept", "nonzero", "swa_of", "swa_of_at", "weight")
 
     def __init__(self, full_pages: int) -> None:
         self.swa_of: NDArray[np.int32] = np.zeros(full_pages + 1, np.int32)
         self.swa_of_at = self.swa_of.data
         self.weight: NDArray[np.uint64] = lane(MAPPING_LANE, full_pages + 1)
-        self.weight_at = self.weight.data
+        self.kept = KeptSum(self.swa_of, self.weight)
+        self._tell = self.kept.told.append
         self.nonzero = 0
-        self.digest = 0
+
+    @property
+    def digest(self) -> int:
+        """What the digest says of the mapping: 0 where nothing is mapped."""
+        return self.kept.total()
 
     def swa_pages(self, full: Pages) -> Pages:
         """The SWA page of each FULL page, 0 where unmapped, as a copy (R34)."""
         if len(full) == 4:
-            mapped: int = self.swa_of_at[page_of(full, "little")]
+            mapped: int = self.swa_of_at[int.from_bytes(full, "little")]
             return mapped.to_bytes(4, "little")  # type: ignore[return-value]  # called for every page that moves
         return Pages(self.swa_of.take(places_of(full)).tobytes())
+
+    def leads(self, full: Pages, swa: Pages) -> bool:
+        """Whether each FULL page is mapped to the SWA page beside it; raises IndexError for a page that is none."""
+        read = READ_FEW.get(len(full))
+        if read is None or len(full) != len(swa):
+            return self.swa_pages(full) == swa
+        swa_of = self.swa_of_at
+        for page, target in zip(read(full), _READ_TARGETS[len(swa)](swa), strict=True):
+            if swa_of[page] != target:
+                return False
+        return True
 
     def mapped(self, full: Pages) -> tuple[Pages, Pages]:
         """Those of the FULL pages that are mapped, and their SWA pages."""
@@ -228,61 +250,53 @@ class MappingBook:
         return Pages(pages_of(full)[live].tobytes()), Pages(targets[live].tobytes())
 
     def set(self, full: Pages, swa: Pages) -> Pages:
-        """Map `full` to `swa`, pairwise; returns the FULL pages that had a mapping already (R54)."""
-        return self._write(full, NO_PAGES, swa)
+        """Map `full` to `swa`, pairwise; returns the FULL pages that had a mapping already (R54).
+
+        Raises ValueError where they are no pairs.
+        """
+        if len(full) != len(swa):
+            raise ValueError(f"{len(full) >> 2} FULL pages are mapped to {len(swa) >> 2} SWA pages")
+        read = READ_FEW.get(len(full))
+        if read is None or not self._are_unmapped(ids := read(full)):
+            return self._write_many(full, NO_PAGES, swa)
+        swa_of = self.swa_of_at
+        for page, target in zip(ids, _READ_TARGETS[len(swa)](swa), strict=True):
+            swa_of[page] = target
+        self.nonzero += len(ids)
+        self._tell(full)
+        return NO_PAGES
 
     def clear(self, full: Pages, swa: Pages) -> Pages:
         """Unmap `full`; returns the FULL pages that were not mapped to the `swa` page the event names."""
-        return self._write(full, swa, NO_PAGES)
-
-    def _write(self, full: Pages, old: Pages, new: Pages) -> Pages:
-        count = len(full) >> 2
-        if count == 0:
-            return NO_PAGES
-        if count > 1:
-            lawful = count <= FEW and (self._set_few(full, new) if new else self._clear_few(full, old))
-            return NO_PAGES if lawful else self._write_many(full, old, new)
-        page = page_of(full, "little")
-        if page >= len(self.swa_of):
+        read = READ_FEW.get(len(full))
+        if read is None or len(full) != len(swa):
+            return self._write_many(full, swa, NO_PAGES)
+        swa_of, ids = self.swa_of_at, read(full)
+        try:
+            for page, target in zip(ids, _READ_TARGETS[len(swa)](swa), strict=True):
+                if swa_of[page] != target:
+                    return self._write_many(full, swa, NO_PAGES)
+        except IndexError:
             return full
-        before, expected = self.swa_of_at[page], page_of(old[:4], "little")
-        after = page_of(new[:4], "little")
-        self.swa_of_at[page] = after
-        self.digest += (after - before) * self.weight_at[page]
-        self.nonzero += (after != 0) - (before != 0)
-        return NO_PAGES if before == expected else full
-
-    def _set_few(self, full: Pages, swa: Pages) -> bool:
-        """Map each page in a loop if all are known and unmapped; else nothing is written."""
-        swa_of, weight, size, total = self.swa_of_at, self.weight_at, len(self.swa_of), 0
-        pages, targets = memoryview(full).cast("I").tolist(), memoryview(swa).cast("i").tolist()
-        for page in pages:
-            if page >= size or swa_of[page]:
-                return False
-        for page, target in zip(pages, targets, strict=True):
-            swa_of[page] = target
-            total += target * weight[page]
-        self.digest += total
-        self.nonzero += len(pages)
-        return True
-
-    def _clear_few(self, full: Pages, swa: Pages) -> bool:
-        """Unmap each page in a loop if all are mapped as the event says; else nothing is written."""
-        swa_of, weight, size, total = self.swa_of_at, self.weight_at, len(self.swa_of), 0
-        pages, targets = memoryview(full).cast("I").tolist(), memoryview(swa).cast("i").tolist()
-        if len(pages) != len(targets):
-            return False
-        for page, target in zip(pages, targets, strict=True):
-            if page >= size or swa_of[page] != target:
-                return False
-        for page, target in zip(pages, targets, strict=True):
+        for page in ids:
             swa_of[page] = 0
-            total += target * weight[page]
-        self.digest -= total
-        self.nonzero -= len(pages)
+        self.nonzero -= len(ids)
+        self._tell(full)
+        return NO_PAGES
+
+    def _are_unmapped(self, ids: tuple[int, ...]) -> bool:
+        swa_of = self.swa_of_at
+        try:
+            for page in ids:
+                if swa_of[page]:
+                    return False
+        except IndexError:
+            return False
         return True
 
     def _write_many(self, full: Pages, old: Pages, new: Pages) -> Pages:
+        if not full:
+            return NO_PAGES
         ids = places_of(full)
         if int(ids.max()) >= len(self.swa_of):
             return full
@@ -290,8 +304,7 @@ class MappingBook:
         expected = old if len(old) == len(full) else bytes(len(full))
         after = np.frombuffer(new if len(new) == len(full) else bytes(len(full)), "<i4")
         self.swa_of[ids] = after
-        steps = (after.astype(np.int64) - before).view(np.uint64)
-        self.digest += int(np.add.reduce(steps * self.weight.take(ids)))
+        self._tell(full)
         self.nonzero += int(np.count_nonzero(after)) - int(np.count_nonzero(before))
         if before.tobytes() == expected:
             return NO_PAGES

@@ -15,7 +15,7 @@ from radixledger.cache.keys import KEY_MODES
 from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.running import Running
 from radixledger.cache.traits import FOLDED, UNKNOWN
-from radixledger.cache.weights import ROW_LANE, lane, node_weight
+from radixledger.cache.weights import node_weight
 from radixledger.journal.accounts import Kind, Pool
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.units import (
@@ -63,7 +63,8 @@ class Node:
     recurrent: the slot with the state of a recurrent model after the node's last token, or empty; recurrent_tick.
     asked: prompts that end here and whose answers nobody has taken up yet. answers: the node at which the prompt
     ends whose answer this leaf ends, the root for none (`spare`). priority: the highest of those who used the path,
-    where priorities count (`standing`).
+    where priorities count (`standing`). weight: its coefficient in the digest, 0 until that was asked for since it came;
+    content: what the digest says of its pages, known while it has a weight.
     """
 
     __slots__ = ("anchors", "answers", "asked", "backup", "boundary", "children", "content", "demoted", "end", "full",
@@ -100,7 +101,7 @@ class Node:
         self.answers: NodeId = ROOT
         self.priority = 0
         self.content = 0
-        self.weight = node_weight(id)
+        self.weight = 0
 
 
 class Receipt(NamedTuple):
@@ -166,12 +167,13 @@ class Rows:
     [rows], tokens: computed or being computed; SWA given back below; held by the tree below. request: int64
     [rows], 0 = a free row. last_page: int32 [rows], the FULL page that was appended last, where decoding writes.
     page: int32 [], the page size, because numpy takes longer to make an array of an int than to divide a batch by one.
+    full_at, swa_at, length_at: the same memory, flat, for one row: reading or writing one number there takes half the time.
     states: int32 [rows, 3], slots of the RECURRENT pool: the running one, two that track; 0 = none. tracked: int32
     [rows, 2], tokens after which the state stands in each of those two; 0 = nothing yet.
     """
 
-    __slots__ = ("_asked", "content", "cursor", "free", "full_table", "last_page", "length", "mask", "page", "protected", "reclaim_at", "request",
-                 "states", "swa_table", "tracked", "weight")  # fmt: skip
+    __slots__ = ("_asked", "cursor", "free", "full_at", "full_table", "last_page", "length", "length_at", "mask", "page", "protected", "reclaim_at", "request",
+                 "states", "swa_at", "swa_table", "tracked", "width")  # fmt: skip
 
     def __init__(self, config: Config) -> None:
         count, pages = config.rows, config.context_pages
@@ -179,7 +181,11 @@ class Rows:
         self.page: NDArray[np.int32] = np.array(config.page_size, np.int32)
         self.full_table: NDArray[np.int32] = np.zeros((count, pages), np.int32)
         self.swa_table: NDArray[np.int32] = np.zeros((count, pages), np.int32)
+        self.width = pages
+        self.full_at = self.full_table.reshape(-1).data
+        self.swa_at = self.swa_table.reshape(-1).data
         self.length: NDArray[np.int32] = np.zeros(count, np.int32)
+        self.length_at = self.length.data
         self.cursor: NDArray[np.int32] = np.zeros(count, np.int32)
         self.protected: NDArray[np.int32] = np.zeros(count, np.int32)
         self.reclaim_at: NDArray[np.int32] = np.zeros(count, np.int32)
@@ -187,8 +193,6 @@ class Rows:
         self.request: NDArray[np.int64] = np.zeros(count, np.int64)
         self.states: NDArray[np.int32] = np.zeros((count, 3), np.int32)
         self.tracked: NDArray[np.int32] = np.zeros((count, 2), np.int32)
-        self.content = [0] * count
-        self.weight = lane(ROW_LANE, count)
         self.free = list(range(count - 1, -1, -1))
         self._asked: tuple[bytes, tuple[NDArray[np.int64], bool]] = b"", _rows_at(b"", self.mask)
 
@@ -265,6 +269,7 @@ class State:
         """State slots of a live request: one to run on, and two that track where states are tracked; 0 without states."""
         self.mapping = MappingBook(config.full_pages)
         self.root = Node(ROOT, None, b"", NO_PAGES, NO_PAGES, b"")
+        self.root.weight = node_weight(ROOT)
         self.nodes: dict[int, Node] = {ROOT: self.root}
         self.rows = Rows(config)
         self.requests: dict[int, Request] = {}

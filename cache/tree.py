@@ -5,9 +5,6 @@ protected pages, the orders of victims and the digest in the same breath.
 """
 
 from heapq import heapify, heappush
-from operator import mul
-
-import numpy as np
 
 from radixledger.cache.spare import bequeath, offer_above, offer_spare, take_up, will
 from radixledger.cache.standing import age, esteem
@@ -20,79 +17,18 @@ from radixledger.cache.state import (
     Order,
     State,
 )
+from radixledger.cache.tree_sum import content_of, node_value, weigh, weigh_one
 from radixledger.cache.weights import (
-    ANCHORS,
-    ANSWERS,
-    ASKED,
-    BACKUP,
     BOUNDARY,
-    END,
     HITS,
-    HOST,
     LIVE,
-    LOCKS,
     PAGES,
     PARENT,
-    PLACE_LANE,
-    PRIORITY,
-    RECURRENT,
     RECURRENT_TICK,
     SWA_TICK,
     TICK,
-    lane,
 )
 from radixledger.journal.units import NO_PAGES, BoundaryId, Pages
-
-_UNSIGNED = np.dtype("<u4")
-_NEAR = lane(PLACE_LANE, 1 << 12)
-_FEW_PLACES = 12
-"""Up to so many pages a loop over ints sums up faster than arrays do."""
-
-
-def place_sum(start: int, pages: Pages) -> int:
-    """Order-keeping sum of page ids at positions `start`, `start + 1`, ... of a path or row."""
-    count = len(pages) >> 2
-    end = start + count
-    weights = _NEAR if end <= _NEAR.size else lane(PLACE_LANE, 1 << end.bit_length())
-    if count == 1:
-        return weights.item(start) * int.from_bytes(pages, "little")
-    if count <= _FEW_PLACES:
-        return sum(map(mul, weights[start:end].tolist(), memoryview(pages).cast("I")))
-    return int(weights[start:end].dot(np.frombuffer(pages, _UNSIGNED)))
-
-
-def node_value(node: Node) -> int:
-    """What the digest says of one node, to be multiplied with its weight."""
-    return (
-        PARENT * (node.parent.id if node.parent else 0)
-        + END * node.end
-        + PAGES * node.pages
-        + ANCHORS * node.anchors
-        + LOCKS * node.swa_locks
-        + BOUNDARY * node.boundary
-        + TICK * node.tick
-        + SWA_TICK * node.swa_tick
-        + LIVE * bool(node.swa)
-        + HITS * node.hits
-        + BACKUP * node.backup
-        + ASKED * node.asked
-        + ANSWERS * node.answers
-        + PRIORITY * node.priority
-        + node.content
-        + (state_value(node) if node.recurrent or node.recurrent_tick else 0)
-    )
-
-
-def content_of(node: Node) -> int:
-    """What the digest says of a node's pages: which stand where, FULL and HOST."""
-    start = node.end - node.pages
-    full = place_sum(start, node.full) if node.full else 0
-    return full + (HOST * place_sum(start, node.host) if node.host else 0)
-
-
-def state_value(node: Node) -> int:
-    """What the digest says of a node's state of a recurrent model."""
-    return RECURRENT * int.from_bytes(node.recurrent, "little") + RECURRENT_TICK * node.recurrent_tick
 
 
 def child_key(node: Node, stride: int) -> bytes | tuple[bytes, bytes]:
@@ -183,10 +119,7 @@ def graft(state: State, node: Node) -> None:
     if parent.children is None:
         parent.children = {}
     parent.children[child_key(node, state.stride)] = node
-    state.nodes[node.id] = node
-    state.next_node = max(state.next_node, node.id + 1)
-    node.content = content_of(node)
-    state.tree_digest += node.weight * node_value(node)
+    _enter(state, node)
     touch(state, node)
     offer_leaf(state, node)
     offer_window(state, node)
@@ -194,6 +127,17 @@ def graft(state: State, node: Node) -> None:
         if parent.answers:
             take_up(state, parent)
         offer_above(state, parent)
+
+
+def _enter(state: State, node: Node) -> None:
+    """The tree has one node more, which weighs nothing in the digest until that is asked for: most are gone by then."""
+    if node.id >= state.next_node:
+        state.nodes[node.id] = node
+        state.next_node = node.id + 1
+    else:  # no lawful writer gives a number twice
+        weigh(state)
+        state.nodes[node.id] = node
+        weigh_one(state, node)
 
 
 def cut(state: State, node: Node, upper: Node, boundary: BoundaryId) -> None:
@@ -218,13 +162,12 @@ def cut(state: State, node: Node, upper: Node, boundary: BoundaryId) -> None:
     former, node.boundary = node.boundary, BoundaryId(0)
     upper.tick = node.tick
     upper.swa_tick = node.swa_tick - node.pages
-    upper.content = content_of(upper)
-    node.content -= upper.content
-    state.nodes[upper.id] = upper
-    state.next_node = max(state.next_node, upper.id + 1)
-    moved = PARENT * (upper.id - parent.id) - PAGES * upper.pages - BOUNDARY * former - upper.content
-    moved += LIVE * (bool(node.swa) - live)
-    state.tree_digest += upper.weight * node_value(upper) + node.weight * moved
+    if node.weight:
+        content = content_of(upper)
+        node.content -= content
+        moved = PARENT * (upper.id - parent.id) - PAGES * upper.pages - BOUNDARY * former - content
+        state.tree_digest += node.weight * (moved + LIVE * (bool(node.swa) - live))
+    _enter(state, upper)
     offer_window(state, upper)
 
 
@@ -234,7 +177,8 @@ def prune(state: State, node: Node) -> None:
     assert parent is not None, "the root is never removed"
     assert parent.children is not None, "a node hangs in its parent"
     asked = will(state, node) if node.answers else None
-    state.tree_digest -= node.weight * node_value(node)
+    if node.weight:
+        state.tree_digest -= node.weight * node_value(node)
     del parent.children[child_key(node, state.stride)]
     del state.nodes[node.id]
     node.parent = None

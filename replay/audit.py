@@ -87,18 +87,18 @@ class Audit:
             self.report.epochs += len(events) < len(frame.events)
         else:
             enter(state, frame)
-        laws = self._laws
+        laws, adrift = self._laws, self._adrift
+        broken_by = laws.broken_by
         for at, event in enumerate(events):
-            look = looks.get(type(event))
-            if look is not None:
-                self._look_at(state, event, look)
-                state = self.state or state
-            if not self._adrift:
-                broken = laws.broken_by(state, events, at)
+            if type(event) in looks:
+                self._look_at(state, event, looks[type(event)])
+                state, adrift = self.state or state, self._adrift
+            if adrift:
+                self._look_at_pages(state, event)
+            else:
+                broken = broken_by(state, events, at)
                 if broken:
                     state.findings += broken
-            else:
-                self._look_at_pages(state, event)
             evolve(state, event)
         if not self._adrift:
             owed = laws.at_the_end(state, events)

@@ -124,7 +124,7 @@ def image(state: State) -> tuple[object, ...]:
     ]  # fmt: skip
     nodes = [
         (node.id, node.parent.id if node.parent else -1, node.key, node.full, node.swa, node.namespace, node.pages, node.end,
-         node.anchors, node.holds, node.swa_locks, node.boundary, node.tick, node.swa_tick, node.content, node.weight,
+         node.anchors, node.holds, node.swa_locks, node.boundary, node.tick, node.swa_tick,
          node.asked, node.answers, node.priority, node.recurrent, node.recurrent_tick,
          tuple((key, child.id) for key, child in (node.children or {}).items()))
         for node in state.nodes.values()
@@ -135,13 +135,13 @@ def image(state: State) -> tuple[object, ...]:
     tables = [
         getattr(rows, name).tobytes()
         for name in rows.__slots__
-        if name not in ("_asked", "content", "free", "mask", "weight")
+        if name not in ("_asked", "free", "full_at", "length_at", "mask", "swa_at", "width")
     ]
     counters = (state.clock, state.next_node, state.next_boundary, state.next_request, state.full_protected,
-                state.swa_protected, state.recurrent_protected, state.dangling, state.group_open, state.tree_digest, state.closed)  # fmt: skip
+                state.swa_protected, state.recurrent_protected, state.dangling, state.group_open, digest(state), state.closed)  # fmt: skip
     return (
         books, state.mapping.swa_of.tobytes(), state.mapping.nonzero, state.mapping.digest, nodes, requests, tables,
-        list(rows.content), list(rows.free), dict(state.rids), counters, dict(state.running), list(state.findings),
+        list(rows.free), dict(state.rids), counters, dict(state.running), list(state.findings),
         tuple(getattr(state.totals, name) for name in state.totals.__slots__), image_of_copies(state),
     )  # fmt: skip
 

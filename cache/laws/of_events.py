@@ -138,7 +138,10 @@ NAMES = tuple(
 """What findings of events can be called."""
 
 _NONE: Sequence[Finding] = ()
-_Memory = Callable[[State, Any], Sequence[Finding]]
+_Memory = Callable[[State, Sequence[Any], int], Sequence[Finding]]
+"""The state, a command, and the place of the event in it that something is remembered of, or told against those before it."""
+
+_LEAF = e.Transferred
 _NOBODY: tuple[tuple[Check, ...], _Memory | None] = (), None
 
 
@@ -159,6 +162,7 @@ class EventLaws:
             e.Repointed: self._named,
             e.Locked: self._locked,
             e.Unlocked: self._unlocked,
+            e.Evicted: self._credit,
         }
         self._asked: dict[type, tuple[tuple[Check, ...], _Memory | None]] = {
             kind: (tuple(map(check_of, EVENT_LAWS.get(kind, ()))), remember.get(kind))
@@ -168,11 +172,10 @@ class EventLaws:
 
     def broken_by(self, state: State, command: Sequence[AnyEvent], at: int) -> Sequence[Finding]:
         """What `command[at]` breaks, asked before it changes `state`; the ones before it are folded already."""
-        event = command[at]
-        kind, found = type(event), _NONE
-        if at and type(command[at - 1]) is e.Transferred:
+        event, found = command[at], _NONE
+        if at and type(command[at - 1]) is _LEAF:
             found = self._last_leaf(state, command[at - 1], event)
-        checks, remember = self._asked.get(kind, _NOBODY)
+        checks, remember = self._asked.get(type(event), _NOBODY)
         try:
             for check in checks:
                 if check(state, event):
@@ -181,16 +184,14 @@ class EventLaws:
         except UNASKABLE:
             found = [*found, *_all_broken(state, event)]
         if remember is not None:
-            broken = remember(state, event)
+            broken = remember(state, command, at)
             if broken:
                 found = [*found, *broken]
-        if kind is e.Evicted:
-            found = [*found, *self._credit(state, command, at)]
         return found
 
     def at_the_end(self, state: State, command: Sequence[AnyEvent]) -> Sequence[Finding]:
         """What only the end of a command shows; its last event is folded already."""
-        last_leaf = command and type(command[-1]) is e.Transferred
+        last_leaf = command and type(command[-1]) is _LEAF
         if not (last_leaf or self._paths or self._replaced or self._cut):
             return _NONE
         found: list[Finding] = []
@@ -227,13 +228,13 @@ class EventLaws:
         wrong = tree.shape_of_the_last_leaf(state, leaf)
         return [Finding(state.seq, LAST_LEAF, wrong, Pool.FULL, leaf.full)] if wrong else _NONE
 
-    def _credit(self, state: State, command: Sequence[AnyEvent], at: int) -> Iterator[Finding]:
-        event = command[at]
-        assert isinstance(event, e.Evicted)
-        for breach in tree.credited(event, command[max(0, at - event.events) : at]):
-            yield Finding(Seq(state.seq + 1), CREDIT, *breach)
+    def _credit(self, state: State, command: Sequence[Any], at: int) -> Sequence[Finding]:
+        event: e.Evicted = command[at]
+        breaches = tree.credited(event, command[max(0, at - event.events) : at])
+        return [Finding(Seq(state.seq + 1), CREDIT, *breach) for breach in breaches]
 
-    def _freed(self, state: State, event: e.Freed) -> Sequence[Finding]:
+    def _freed(self, state: State, command: Sequence[Any], at: int) -> Sequence[Finding]:
+        event: e.Freed = command[at]
         if (
             (event.full or event.swa)
             and event.cause >> 5 == Operation.FREE
@@ -244,22 +245,24 @@ class EventLaws:
             self._cut[event.giver >> 3] = Seq(state.seq + 1), event
         return _NONE
 
-    def _bound(self, _: State, event: e.Bound) -> Sequence[Finding]:
-        self._cut.pop(event.request, None)
+    def _bound(self, _: State, command: Sequence[Any], at: int) -> Sequence[Finding]:
+        self._cut.pop(command[at].request, None)
         return _NONE
 
-    def _named(self, state: State, event: e.Admitted | e.Repointed) -> Sequence[Finding]:
-        self._paths[event.request] = Seq(state.seq + 1)
+    def _named(self, state: State, command: Sequence[Any], at: int) -> Sequence[Finding]:
+        self._paths[command[at].request] = Seq(state.seq + 1)
         return _NONE
 
-    def _locked(self, state: State, event: e.Locked) -> Sequence[Finding]:
+    def _locked(self, state: State, command: Sequence[Any], at: int) -> Sequence[Finding]:
+        event: e.Locked = command[at]
         request = state.requests.get(event.request)
         if request is not None and request.receipt is not None:
             self._replaced[event.request] = request.receipt, Seq(state.seq + 1)
         return _NONE
 
-    def _unlocked(self, state: State, event: e.Unlocked) -> Sequence[Finding]:
+    def _unlocked(self, state: State, command: Sequence[Any], at: int) -> Sequence[Finding]:
         """Exactly what a lock held is given back, by whom it was handed to (R113, R120, B9)."""
+        event: e.Unlocked = command[at]
         if event.request == UNBOUND:
             node = state.nodes.get(event.node)
             owned = [live.receipt for live in state.requests.values()]

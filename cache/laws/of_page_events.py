@@ -81,7 +81,7 @@ def a_window_goes_with_its_mapping(state: State, event: Freed | Reclaimed) -> Se
     if len(sources) != len(event.swa):
         text = f"{len(event.swa) >> 2} SWA pages go, {len(sources) >> 2} FULL pages lose their mapping"
         return [Breach(text, Pool.SWA, event.swa, len(event.swa) >> 2, len(sources) >> 2)]
-    if sources and state.mapping.swa_pages(sources) != event.swa:
+    if sources and not state.mapping.leads(sources, event.swa):
         mapped = pages_of(state.mapping.swa_pages(sources)).tolist()[:8]
         return [Breach(f"those FULL pages are mapped to SWA page {mapped}", Pool.SWA, event.swa)]
     return LAWFUL

@@ -151,7 +151,7 @@ def a_heal_covers_its_node(state: State, event: Healed) -> Sequence[Breach]:
             f"node {node.id} has {node.pages} pages: {len(event.old) >> 2} old, {len(event.fresh) >> 2} fresh"
         )
         return [Breach(text, Pool.FULL, event.fresh, node.pages, len(event.fresh) >> 2)]
-    if state.mapping.swa_pages(event.fresh) != event.swa:
+    if not state.mapping.leads(event.fresh, event.swa):
         return [Breach(f"the fresh pages of node {node.id} are mapped to others", Pool.SWA, event.swa)]
     return LAWFUL
 
@@ -189,7 +189,7 @@ def the_victim_is_the_oldest_candidate(state: State, event: Removed | Tombstoned
     """
     if event.cause not in _ORDERS or not has_our_tree(state):
         return LAWFUL
-    spare = None
+    spare: Node | None = None
     if event.cause == _FULL_LEAF:
         oldest = oldest_leaf(state)
     else:

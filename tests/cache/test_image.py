@@ -18,7 +18,6 @@ from radixledger.cache.image_layout import NodeImage, StateImage
 from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import Node, State
-from radixledger.cache.weights import MASK
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import Redactor
 from radixledger.journal.units import Rank, TokenCount
@@ -30,9 +29,9 @@ KEY = bytes(range(32))
 
 def facts_of(node: Node) -> tuple[object, ...]:
     children = [child.id for child in (node.children or {}).values()]
-    derived = ("parent", "children", "queued", "content")
+    derived = ("parent", "children", "queued", "content", "weight")
     kept = (getattr(node, slot) for slot in Node.__slots__ if slot not in derived)
-    return (node.parent.id if node.parent else None, children, node.content & MASK, *kept)
+    return (node.parent.id if node.parent else None, children, *kept)
 
 
 def facts_of_book(book: PoolBook) -> tuple[object, ...]:

@@ -40,7 +40,8 @@ READERS = (
     *(CACHE / "decide").glob("[!_]*.py"),
     *(CACHE / f"{name}.py" for name in ("match", "slices", "taken_ledger", "digest")),
 )
-"""Who decides, walks and reports. `eviction` is apart: settling an order is the one thing a reader may do (its rule)."""
+"""Who decides, walks and reports. `eviction`, `kept_sum` and `tree_sum` are apart: settling an order or a sum is the one
+thing a reader may do (their rule)."""
 WRITERS = tuple(CACHE / f"{name}.py" for name in ("tree", "ledger", "locks", "image"))
 WRITERS += tuple(CACHE.glob("evolve*.py"))
 CHANGES = {"append", "add", "clear", "discard", "extend", "fill", "insert", "move", "pop", "popitem", "put", "remove",

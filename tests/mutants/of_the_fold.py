@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from radixledger.cache import evolve_pages, evolve_requests, evolve_tree, locks, tree, weights
+from radixledger.cache import evolve_pages, evolve_requests, evolve_tree, locks, tree, tree_sum, weights
 from radixledger.cache.evolve import EVOLVE
 from radixledger.cache.state import Node, State
 from radixledger.journal.events import (
@@ -202,7 +202,7 @@ def _transferred_as_replaced(lawful: Any, state: State, event: Healed) -> None:
     node = state.nodes[event.node]
     lawful(state, event)
     if event.mode == HealMode.TRANSFER:
-        content = tree.place_sum(node.end - node.pages, event.fresh)
+        content = tree_sum.place_sum(node.end - node.pages, event.fresh)
         state.tree_digest += node.weight * (content - node.content)
         node.content, node.full = content, event.fresh
 

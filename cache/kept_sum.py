@@ -1,0 +1,61 @@
+"""A sum that the digest needs, of an array that is written page by page: worked out when somebody asks, not with every write.
+
+Whoever writes tells which pages; a digest is asked for every few thousand events, and most of those pages have changed
+many times by then. Rule: the cost of asking grows with what was told since the last time, never with the array, unless
+more was told than the array holds or than is kept.
+"""
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from radixledger.cache.weights import MASK
+
+_TOLD_MOST = 1 << 13
+"""So many writes, of a few pages each, are kept; where there were more, any place may have changed."""
+
+Values = NDArray[np.int64] | NDArray[np.int32]
+
+
+class KeptSum:
+    """Sum of weight x change over the places of `values`, modulo 2^64: 0 for the values that it begins with.
+
+    told: the pages that were written since it was asked for, packed, a few in each entry; the writer's to append to.
+    """
+
+    __slots__ = ("_known", "_total", "_values", "_weight", "told")
+
+    def __init__(self, values: Values, weight: NDArray[np.uint64]) -> None:
+        self._values, self._weight = values, weight
+        self._known = values.copy()
+        self._total = 0
+        self.told: deque[bytes] = deque(maxlen=_TOLD_MOST)
+
+    def total(self) -> int:
+        """The sum, in [0, 2^64)."""
+        told = self.told
+        if told:
+            places = np.frombuffer(b"".join(told), "<u4")
+            if len(told) == _TOLD_MOST or places.size >= self._known.size:
+                self.look_at_all()
+            else:
+                self.look_at(np.unique(places[places < self._known.size]).astype(np.intp))
+            told.clear()
+        return self._total
+
+    def look_at(self, places: NDArray[np.intp]) -> None:
+        """These places, each named once, may have changed."""
+        now = self._values.take(places)
+        steps = now.astype(np.int64) - self._known.take(places)
+        self._known[places] = now
+        self._add(steps, self._weight.take(places))
+
+    def look_at_all(self) -> None:
+        """Every place may have changed."""
+        steps = self._values.astype(np.int64) - self._known
+        self._known[:] = self._values
+        self._add(steps, self._weight)
+
+    def _add(self, steps: NDArray[np.int64], weights: NDArray[np.uint64]) -> None:
+        self._total = (self._total + int(np.add.reduce(steps.view(np.uint64) * weights))) & MASK
