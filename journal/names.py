@@ -41,16 +41,19 @@ class Names:
         self._gone_nodes: OrderedDict[Hashable, Node] = OrderedDict()
         self._gone_requests: OrderedDict[str, RequestId] = OrderedDict()
 
-    def begin(self, rid: str) -> RequestId:
-        """The number of a new request; raises ValueError where all rows are taken."""
+    def coming(self, rid: str) -> RequestId:
+        """The number that a new request would get; raises ValueError where all rows are taken."""
         if not self._free_rows:
             raise ValueError(
                 f"{rid!r} is one more than {self._rows} live requests: open the recorder with more `rows`"
             )
-        number = RequestId(self._turn * self._rows + self._free_rows.pop())
+        return RequestId(self._turn * self._rows + self._free_rows[-1])
+
+    def begin(self, rid: str) -> None:
+        """A new request lives, with the number that was coming."""
+        self.live[rid] = self.coming(rid)
+        self._free_rows.pop()
         self._turn += 1
-        self.live[rid] = number
-        return number
 
     def request(self, rid: str) -> RequestId:
         """The number of a request, also of one that has ended."""
@@ -64,14 +67,12 @@ class Names:
         _remember(self._gone_requests, rid, number)
         return number
 
-    def end(self, rid: str) -> RequestId:
-        """The number of a request that ends now."""
+    def end(self, rid: str) -> None:
+        """A request ends now, if it lives."""
         number = self.live.pop(rid, None)
-        if number is None:
-            return self.request(rid)
-        self._free_rows.append(number % self._rows)
-        _remember(self._gone_requests, rid, number)
-        return number
+        if number is not None:
+            self._free_rows.append(number % self._rows)
+            _remember(self._gone_requests, rid, number)
 
     def node(self, name: Hashable) -> Node:
         """A node by its name, also one that is gone."""
@@ -83,36 +84,34 @@ class Names:
             _remember(self._gone_nodes, name, node)
         return node
 
-    def made(self, name: Hashable, parent: NodeId) -> NodeId:
-        """The number of a new node; a name that is used again is another node from now on."""
-        node = self._nodes[name] = Node(NodeId(self._number()), parent)
-        return node.id
+    @property
+    def next(self) -> int:
+        """The number that a node or mark gets next."""
+        return self._next
 
-    def put_above(self, name: Hashable, upper: Hashable) -> NodeId:
-        """The number of a new node that takes the place of another one, and its mark."""
+    def made(self, name: Hashable, parent: NodeId) -> None:
+        """A new node hangs under `parent`; a name that is used again is another node from now on."""
+        self._nodes[name] = Node(NodeId(self._number()), parent)
+
+    def put_above(self, name: Hashable, upper: Hashable) -> None:
+        """A new node takes the place of another one, and its mark."""
         lower = self.node(name)
-        number = self.made(upper, lower.parent)
-        self._nodes[upper].boundary, lower.boundary = lower.boundary, TO_ROOT
-        lower.parent = number
-        return number
+        self.made(upper, lower.parent)
+        above = self._nodes[upper]
+        above.boundary, lower.boundary = lower.boundary, TO_ROOT
+        lower.parent = above.id
 
-    def gone(self, name: Hashable) -> Node:
-        """A node that leaves the tree now."""
+    def gone(self, name: Hashable) -> None:
+        """A node leaves the tree now; the root stays, whatever is told."""
         node = self._nodes.pop(name, None) if name is not None else None
-        if node is None:
-            return self.node(name)
-        _remember(self._gone_nodes, name, node)
-        return node
+        if node is not None:
+            _remember(self._gone_nodes, name, node)
 
-    def marked(self, name: Hashable) -> tuple[BoundaryId, NodeId]:
-        """The mark of a node, and the node where it is set only now; none for the root, up to which no mark is needed."""
+    def mark(self, name: Hashable) -> None:
+        """Windows are locked up to a node, which is marked from now on; the root needs none."""
         node = self.node(name)
-        if node.id == ROOT:
-            return TO_ROOT, ROOT
-        if node.boundary:
-            return node.boundary, ROOT
-        node.boundary = BoundaryId(self._number())
-        return node.boundary, node.id
+        if node.id != ROOT and not node.boundary:
+            node.boundary = BoundaryId(self._number())
 
     def _number(self) -> int:
         self._next += 1

@@ -17,16 +17,20 @@ from radixledger.journal.events import (
     Closed,
     Opened,
 )
+from radixledger.journal.recordable import recordable
 from radixledger.journal.tell_of_pages import PageVerbs, pages_of_slots
 from radixledger.journal.tell_of_requests import RequestVerbs
 from radixledger.journal.tell_of_the_tree import Held, TreeVerbs
-from radixledger.journal.telling import ROOT, PageIds
+from radixledger.journal.telling import ROOT, PageIds, as_read_back
 from radixledger.journal.units import (
     Rank,
     Seq,
     TokenCount,
 )
 from radixledger.journal.writer import JournalWriter, Policy
+
+REASON_MAX = 4096
+"""So much of an error's text is told as the reason of an end."""
 
 __all__ = ["ROOT", "Held", "PageIds", "Recorder", "pages_of_slots"]
 
@@ -37,8 +41,9 @@ class Recorder(RequestVerbs, PageVerbs, TreeVerbs):
     Lengths and positions are tokens, pages are numbers of pages. A node is named by any hashable thing that the
     server has for it (its id, or the object), the root by `ROOT`; a request by its text id. Every call is one command
     with one write, as the policy says; `command` makes several one. Raises what the writer raises (JournalPoisoned
-    when the disk fails), and ValueError for columns that do not fit each other; a server that must not be stopped by
-    its recorder opens it with `on_failure=OnFailure.GAP`.
+    when the disk fails), and ValueError or TypeError for what no reader could read back: numbers that are none, columns
+    that do not fit each other. Nothing is told then, and the recorder goes on. A server that must not be stopped by a
+    full disk opens its recorder with `on_failure=OnFailure.GAP`.
     """
 
     @classmethod
@@ -63,7 +68,8 @@ class Recorder(RequestVerbs, PageVerbs, TreeVerbs):
         config: sizes of the pools, without page 0; `swa_pages` 0 for a model without windows. `rows` (a power of two)
         bounds how many requests are live at once. window_need: SWA tokens that a hit needs behind it (default: the
         window). key_bytes: bytes of key per page (default: 4 a token); keys are hashed page by page unless redaction
-        is `plain`. how: what `JournalWriter.open` takes besides (`resume`, `retention`, `on_failure`, ...). Raises as it does.
+        is `plain`. how: what `JournalWriter.open` takes besides (`resume`, `retention`, `on_failure`, ...). Raises as it does,
+        and ValueError for sizes that no state could be built of.
         """
         windowed = config.swa_pages > 0
         opened = Opened(
@@ -79,7 +85,8 @@ class Recorder(RequestVerbs, PageVerbs, TreeVerbs):
             code=code,
             labels=labels or {},
         )
-        return cls(JournalWriter.open(run, opened, policy=policy, clock=clock, **how))  # type: ignore[arg-type]
+        opened = recordable(as_read_back(opened))
+        return cls(JournalWriter.open(run, opened, policy=Policy(policy), clock=clock, **how))  # type: ignore[arg-type]
 
     @property
     def last_seq(self) -> Seq:
@@ -88,10 +95,15 @@ class Recorder(RequestVerbs, PageVerbs, TreeVerbs):
 
     def close(self, reason: str = "") -> None:
         """The server ended; the journal is whole. A second close does nothing."""
-        if self._names.open:
-            self._names.open = False
-            self._tell(Closed(b"", reason))
-        self.writer.close()
+        if not self._names.open:
+            return
+        closed = as_read_back(Closed(b"", reason))
+        self._names.open = False
+        try:
+            self.writer.append(closed)
+            self.writer.end_command()
+        finally:
+            self.writer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -99,4 +111,9 @@ class Recorder(RequestVerbs, PageVerbs, TreeVerbs):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close("" if error is None else f"{type(error).__name__}: {error}")
+        self.close("" if error is None else _printable(f"{type(error).__name__}: {error}"))
+
+
+def _printable(text: str) -> str:
+    """The beginning of a text that may have anything in it, as UTF-8 can tell it."""
+    return text[:REASON_MAX].encode("utf-8", "backslashreplace").decode()

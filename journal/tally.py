@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
+from radixledger.journal.codec import NotEvents
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.events import Gap
 from radixledger.journal.folder import listing, open_segment
@@ -105,7 +106,11 @@ def _note_epoch(heading: Heading, counts: RankTally) -> None:
     counts.run = heading.run
     if any(each.epoch == heading.epoch for each in counts.epochs):
         return
-    opened = heading.opening()
+    try:
+        opened = heading.opening()
+    except NotEvents:
+        counts.epochs.append(EpochTally(heading.epoch, heading.policy, seq_first=heading.seq_first))
+        return
     counts.epochs.append(
         EpochTally(
             heading.epoch,

@@ -18,7 +18,7 @@ from radixledger.journal.events import (
     Refused,
     Remapped,
 )
-from radixledger.journal.telling import ROOT, PageIds, Telling, packed
+from radixledger.journal.telling import ROOT, PageIds, Telling, packed, same_length
 
 
 def pages_of_slots(slots: PageIds, page_size: int) -> NDArray[np.int32]:
@@ -39,7 +39,12 @@ class PageVerbs(Telling):
     def allocated(
         self, rid: str | None, full: PageIds, swa: PageIds = (), *, why: Operation = Operation.ALLOC
     ) -> None:
-        """free → request, or nobody yet (None): FULL pages, and SWA pages that the last of them are mapped to, in order."""
+        """free → request, or nobody yet (None): FULL pages, and SWA pages that the last of them are mapped to, in order.
+
+        Raises ValueError for more SWA pages than FULL ones.
+        """
+        if len(swa) > len(full):
+            raise ValueError(f"{len(swa)} SWA pages and {len(full)} FULL ones that they could be mapped from")
         self._tell(Allocated(self._request(rid), packed(full), packed(swa), cause(why)))
 
     def freed(
@@ -59,7 +64,11 @@ class PageVerbs(Telling):
         self, source: PageIds, target: PageIds, swa: PageIds, *, giver: str | None = None, taker: str | None = None,
         why: Operation = Operation.ALLOC,
     ) -> None:  # fmt: skip
-        """SWA pages changed hands with their mapping, from FULL pages `source` to `target`, which stay where they are."""
+        """SWA pages changed hands with their mapping, from FULL pages `source` to `target`, which stay where they are.
+
+        Raises ValueError where `source`, `target` and `swa` differ in length.
+        """
+        same_length(source=source, target=target, swa=swa)
         left, came = (request_account(self._request(each)) for each in (giver, taker))
         self._tell(Remapped(left, came, packed(source), packed(target), packed(swa), cause(why)))
 

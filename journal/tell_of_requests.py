@@ -4,6 +4,7 @@ Part of `recorder`, with its rules.
 """
 
 from collections.abc import Hashable, Sequence
+from functools import partial
 
 from radixledger.journal.causes import Operation, cause
 from radixledger.journal.event import Phase
@@ -36,18 +37,26 @@ class RequestVerbs(Telling):
 
         Raises ValueError where more requests are live than `rows`.
         """
-        request = self._names.begin(rid)
         self._tell(
-            Admitted(request, rid, TokenCount(prompt), TokenCount(prefix), self._id(node), namespace, cause(why), priority)
+            Admitted(self._names.coming(rid), rid, TokenCount(prompt), TokenCount(prefix), self._id(node), namespace,
+                     cause(why), priority),
+            partial(self._names.begin, rid),
         )  # fmt: skip
 
     def extended(
         self, rids: Sequence[str], grown: Sequence[int], *, takers: Sequence[str] = (), counts: Sequence[int] = (),
         full: PageIds = (), swa: PageIds = (), why: Operation = Operation.EXTEND,
     ) -> None:  # fmt: skip
-        """A step: each of `rids` grew by so many tokens; each of `takers` took the next `counts` pages of `full` and of `swa`."""
+        """A step: each of `rids` grew by so many tokens; each of `takers` took the next `counts` pages of `full` and of `swa`.
+
+        Raises ValueError where the counts are not those of `full`, or `swa` is neither empty nor as long as that.
+        """
         same_length(grown=grown, rids=rids)
         same_length(counts=counts, takers=takers)
+        if sum(counts) != len(full) or len(swa) not in (0, len(full)):
+            raise ValueError(
+                f"takers take {sum(counts)} pages; {len(full)} FULL and {len(swa)} SWA pages are given"
+            )
         requests = ids(map(self._names.request, rids))
         taking = ids(map(self._names.request, takers))
         self._tell(
@@ -96,16 +105,21 @@ class RequestVerbs(Telling):
     ) -> None:
         """A request ended well, `cached` of its `tokens` are in the tree, which ends at `node`; its row is empty."""
         self._tell(
-            Finished(self._names.end(rid), TokenCount(tokens), TokenCount(cached), self._id(node), cause(why))
-        )
+            Finished(self._names.request(rid), TokenCount(tokens), TokenCount(cached), self._id(node), cause(why)),
+            partial(self._names.end, rid),
+        )  # fmt: skip
 
     def retracted(self, rid: str, tokens: int, *, why: Operation = Operation.RETRACT) -> None:
         """A running request gave everything back, to be admitted again later."""
-        self._tell(Retracted(self._names.end(rid), TokenCount(tokens), cause(why)))
+        self._tell(
+            Retracted(self._names.request(rid), TokenCount(tokens), cause(why)), partial(self._names.end, rid)
+        )
 
     def aborted(self, rid: str, tokens: int, *, why: Operation = Operation.ABORT) -> None:
         """A request ended without being cached."""
-        self._tell(Aborted(self._names.end(rid), TokenCount(tokens), cause(why)))
+        self._tell(
+            Aborted(self._names.request(rid), TokenCount(tokens), cause(why)), partial(self._names.end, rid)
+        )
 
     def step_began(self, step: int, rids: Sequence[str], starts: Sequence[int], stops: Sequence[int]) -> None:
         """The device is given step `step`: request i writes tokens [starts[i], stops[i]) and reads its window below."""

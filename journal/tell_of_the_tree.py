@@ -4,6 +4,7 @@ Part of `recorder`, with its rules.
 """
 
 from collections.abc import Hashable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from radixledger.journal.accounts import request_account
@@ -22,6 +23,9 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.telling import ROOT, PageIds, Telling, ids, packed
 from radixledger.journal.units import (
+    ROOT as ROOT_NODE,
+)
+from radixledger.journal.units import (
     UNBOUND,
     BoundaryId,
     NodeId,
@@ -36,6 +40,14 @@ class Held(NamedTuple):
     node: NodeId
     boundary: BoundaryId
     request: RequestId
+
+
+def _check_new(node: Hashable, *others: Hashable) -> None:
+    """A new node can be neither the root nor the node that it is put above."""
+    if node is ROOT or node in others:
+        raise ValueError(
+            f"a new node cannot be {'the root' if node is ROOT else f'{node!r}, which it is put above'}"
+        )
 
 
 class TreeVerbs(Telling):
@@ -58,12 +70,26 @@ class TreeVerbs(Telling):
         self, node: Hashable, parent: Hashable, key: bytes, full: PageIds, swa: PageIds = (), *, rid: str | None = None,
         namespace: bytes = b"", why: Operation = Operation.INSERT,
     ) -> None:  # fmt: skip
-        """giver → tree: a new leaf with a key of `stride` bytes a page; `swa` as long as `full`, or empty (no window lives)."""
-        above = self._id(parent)
-        made = self._names.made(node, above)
+        """giver → tree: a new leaf with a key of `stride` bytes a page; `swa` as long as `full`, or empty (no window lives).
+
+        Raises ValueError where key and pages do not fit each other, and for the root, which is there from the beginning.
+        """
+        _check_new(node)
+        if len(swa) not in (0, len(full)):
+            raise ValueError(
+                f"{len(swa)} SWA pages beside {len(full)} FULL ones: a window lives in all of them or in none"
+            )
+        stride = self.writer.opened.stride
+        content = memoryview(key).tobytes()
+        if len(content) != stride * len(full):
+            raise ValueError(
+                f"a key of {len(content)} bytes; {len(full)} pages of {stride} bytes have {stride * len(full)}"
+            )
+        above, giver = self._id(parent), self._request(rid)
         self._tell(
-            Transferred(made, above, request_account(self._request(rid)), key, packed(full), packed(swa), namespace,
-                        self._request(rid), cause(why))
+            Transferred(NodeId(self._names.next), above, request_account(giver), content, packed(full), packed(swa),
+                        namespace, giver, cause(why)),
+            partial(self._names.made, node, above),
         )  # fmt: skip
 
     def split(
@@ -75,12 +101,15 @@ class TreeVerbs(Telling):
         *,
         why: Operation = Operation.INSERT,
     ) -> None:
-        """`node` was cut: its first pages went to `upper`, a new node between it and its parent; a mark moves up."""
+        """`node` was cut: its first pages went to `upper`, a new node between it and its parent; a mark moves up.
+
+        Raises ValueError where `upper` is the root or `node` itself.
+        """
+        _check_new(upper, node)
         lower = self._names.node(node)
-        parent, mark = lower.parent, lower.boundary
-        above = self._names.put_above(node, upper)
         self._tell(
-            Split(lower.id, above, parent, packed(full), packed(swa), mark, cause(why))
+            Split(lower.id, NodeId(self._names.next), lower.parent, packed(full), packed(swa), lower.boundary, cause(why)),
+            partial(self._names.put_above, node, upper),
         )  # fmt: skip
 
     def tombstoned(
@@ -104,8 +133,11 @@ class TreeVerbs(Telling):
         self, node: Hashable, full: PageIds, swa: PageIds = (), *, why: Operation = Operation.EVICT
     ) -> None:
         """tree → free: a leaf left the tree with all its pages."""
-        gone = self._names.gone(node)
-        self._tell(Removed(gone.id, gone.parent, packed(full), packed(swa), self._to, cause(why)))
+        gone = self._names.node(node)
+        self._tell(
+            Removed(gone.id, gone.parent, packed(full), packed(swa), self._to, cause(why)),
+            partial(self._names.gone, node),
+        )
 
     def flushed(self, removed: int) -> None:
         """The tree was emptied on purpose; its `removed` nodes were told just before, leaves first."""
@@ -116,12 +148,17 @@ class TreeVerbs(Telling):
         why: Operation = Operation.LOCK,
     ) -> Held:  # fmt: skip
         """FULL is held from `node` to the root, SWA from `node` up to `until` (ROOT: all the way); what to give back."""
-        boundary, marked = self._names.marked(until)
-        held = Held(self._id(node), boundary, self._request(rid))
-        passed = ids(map(self._id, skipped))
-        self._tell(Locked(held.node, boundary, passed, marked, held.request, cause(why)))
+        last, number, passed = self._names.node(until), self._id(node), ids(map(self._id, skipped))
+        new = last.id != ROOT_NODE and not last.boundary
+        held = Held(number, BoundaryId(self._names.next) if new else last.boundary, self._request(rid))
+        marked = last.id if new else ROOT_NODE
+        self._tell(
+            Locked(number, held.boundary, passed, marked, held.request, cause(why)), partial(self._names.mark, until)
+        )  # fmt: skip
         return held
 
     def unlocked(self, held: Held, *, why: Operation = Operation.UNLOCK) -> None:
-        """A lock was given back: exactly what `held` says."""
+        """A lock was given back: exactly what `held` says; raises TypeError for what `locked` did not return."""
+        if not isinstance(held, Held):
+            raise TypeError(f"{held!r} is not what `locked` has returned")
         self._tell(Unlocked(held.node, held.boundary, held.request, cause(why)))

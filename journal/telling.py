@@ -1,22 +1,30 @@
 """What every call of a recorder does: find the numbers, pack the columns, hand the event over.
 
-Part of `recorder`, see there. Rule: columns that do not fit each other are refused before anything is told.
+Part of `recorder`, see there. Rule: what no reader could read back is refused before anything is told, and before a name is
+given or taken: a caller that goes on after such an error has told nothing.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
+from typing import TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from radixledger.journal.accounts import FREE, Account, request_account, tree_account
+from radixledger.journal.event import Event
 from radixledger.journal.events import AnyEvent
+from radixledger.journal.frame import BODY_BYTES_MAX
 from radixledger.journal.names import Names
 from radixledger.journal.units import NO_PAGES, UNBOUND, NodeId, Pages, RequestId
 from radixledger.journal.writer import JournalWriter
 
 PageIds = Sequence[int] | NDArray[np.integer]
 """Page numbers of one pool on this rank, from 1; page 0 is padding and nobody's."""
+
+Told = TypeVar("Told", bound=Event)
 
 ROOT: None = None
 """The root of the tree, where a node is asked for."""
@@ -42,8 +50,12 @@ class Telling:
             self._nested -= 1
             self._end()
 
-    def _tell(self, event: AnyEvent) -> None:
-        self.writer.append(event)
+    def _tell(self, event: AnyEvent, then: Callable[[], None] | None = None) -> None:
+        """Write an event as a reader will have it; `then` changes names, once it is known that there is such an event."""
+        readable = as_read_back(event)
+        if then is not None:
+            then()
+        self.writer.append(readable)
         self._end()
 
     def _end(self) -> None:
@@ -60,11 +72,59 @@ class Telling:
         return tree_account(self._id(node)) if node is not ROOT else request_account(self._request(rid))
 
 
+_INT64_BEYOND = 1 << 63
+_UINT64 = b"\xcf"
+"""How msgpack begins a number of 8 bytes without a sign; other bytes may look like it."""
+
+
+def _plain(value: object) -> int | str:
+    """A number or text of numpy as Python's; raises TypeError for anything else."""
+    if isinstance(value, np.integer | np.bool_ | np.str_):
+        plain: int | str = value.item()
+        return plain
+    raise TypeError(f"{type(value).__name__} is nothing that a journal holds")
+
+
+_pack = msgspec.msgpack.Encoder(enc_hook=_plain).encode
+_read_back = msgspec.msgpack.Decoder(AnyEvent).decode
+
+
+def as_read_back(event: Told) -> Told:
+    """The event that a reader of the journal will have; raises ValueError, which names the field, where it will have none."""
+    try:
+        body = _pack(event)
+        if len(body) >= BODY_BYTES_MAX >> 1:
+            raise ValueError(f"{len(body)} bytes; no event is longer than {BODY_BYTES_MAX >> 1}")
+        readable = _read_back(body)
+        assert isinstance(readable, type(event))
+        if _UINT64 in body:
+            _check_int64(readable)
+    except (ValueError, TypeError, OverflowError, msgspec.ValidationError) as error:
+        raise ValueError(f"{type(event).__name__} cannot be told: {_named(event, str(error))}") from error
+    return readable
+
+
+def _check_int64(event: Event) -> None:
+    for name in event.__struct_fields__:
+        value = getattr(event, name)
+        if isinstance(value, int) and value >= _INT64_BEYOND:
+            raise ValueError(f"{name} is {value}; numbers are int64")
+
+
+def _named(event: Event, reason: str) -> str:
+    """A decoder's reason with the name of the field, where it counts them; the tag is the first."""
+    place = re.search(r" - at `\$\[(\d+)\](.*)`$", reason)
+    if place is None:
+        return reason
+    fields = ("tag", *event.__struct_fields__)
+    return f"{fields[int(place[1])]}{place[2]}: {reason[: place.start()]}"
+
+
 def packed(numbers: PageIds) -> Pages:
     """Numbers as packed int32; raises ValueError for what does not fit."""
-    if not len(numbers):
-        return NO_PAGES
     wide = np.asarray(numbers)
+    if wide.ndim == 1 and not len(wide):
+        return NO_PAGES
     if wide.ndim != 1 or wide.dtype.kind not in "iu":
         raise ValueError(
             f"pages and lengths are one row of whole numbers, not {wide.dtype} {list(wide.shape)}"
@@ -79,8 +139,11 @@ def ids(numbers: Iterable[int]) -> bytes:
     return np.fromiter(numbers, "<i8").tobytes()
 
 
-def same_length(**columns: Sequence[object]) -> None:
-    """Raise ValueError where columns that tell of the same things differ in length."""
+def same_length(**columns: Sized) -> None:
+    """Raise ValueError where columns that tell of the same things differ in length, TypeError where one is none."""
+    for name, column in columns.items():
+        if isinstance(column, str | bytes) or not isinstance(column, Sized):
+            raise TypeError(f"{name} is a column, not {type(column).__name__}")
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{length} {name}" for name, length in lengths.items())
