@@ -21,7 +21,7 @@ from radixledger.journal.recordable import recordable
 from radixledger.journal.tell_of_pages import PageVerbs, pages_of_slots
 from radixledger.journal.tell_of_requests import RequestVerbs
 from radixledger.journal.tell_of_the_tree import Held, TreeVerbs
-from radixledger.journal.telling import ROOT, PageIds, as_read_back
+from radixledger.journal.telling import ROOT, PageIds, as_read_back, in_turn
 from radixledger.journal.units import (
     Rank,
     Seq,
@@ -93,6 +93,7 @@ class Recorder(RequestVerbs, PageVerbs, TreeVerbs):
         """The number of the event that was told last."""
         return self.writer.last_seq
 
+    @in_turn
     def close(self, reason: str = "") -> None:
         """The server ended; the journal is whole. A second close does nothing."""
         if not self._names.open:

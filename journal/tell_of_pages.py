@@ -18,7 +18,7 @@ from radixledger.journal.events import (
     Refused,
     Remapped,
 )
-from radixledger.journal.telling import ROOT, PageIds, Telling, packed, same_length
+from radixledger.journal.telling import ROOT, PageIds, Telling, in_turn, packed, same_length
 
 
 def pages_of_slots(slots: PageIds, page_size: int) -> NDArray[np.int32]:
@@ -36,6 +36,7 @@ def pages_of_slots(slots: PageIds, page_size: int) -> NDArray[np.int32]:
 class PageVerbs(Telling):
     """The verbs."""
 
+    @in_turn
     def allocated(
         self, rid: str | None, full: PageIds, swa: PageIds = (), *, why: Operation = Operation.ALLOC
     ) -> None:
@@ -47,6 +48,7 @@ class PageVerbs(Telling):
             raise ValueError(f"{len(swa)} SWA pages and {len(full)} FULL ones that they could be mapped from")
         self._tell(Allocated(self._request(rid), packed(full), packed(swa), cause(why)))
 
+    @in_turn
     def freed(
         self, full: PageIds = (), swa: PageIds = (), *, unmapped: PageIds = (), rid: str | None = None,
         node: Hashable = ROOT, why: Operation = Operation.FREE,
@@ -60,6 +62,7 @@ class PageVerbs(Telling):
             Freed(giver, packed(full), packed(unmapped), packed(swa), self._to, self._request(rid), cause(why))
         )  # fmt: skip
 
+    @in_turn
     def remapped(
         self, source: PageIds, target: PageIds, swa: PageIds, *, giver: str | None = None, taker: str | None = None,
         why: Operation = Operation.ALLOC,
@@ -72,16 +75,19 @@ class PageVerbs(Telling):
         left, came = (request_account(self._request(each)) for each in (giver, taker))
         self._tell(Remapped(left, came, packed(source), packed(target), packed(swa), cause(why)))
 
+    @in_turn
     def group_opened(self) -> None:
         """A free group began: what is freed is pending until it is flushed."""
         self._to = PENDING
         self._tell(GroupOpened())
 
+    @in_turn
     def group_flushed(self, full: PageIds = (), swa: PageIds = ()) -> None:
         """pending → free, both pools; the group is over."""
         self._to = FREE
         self._tell(GroupFlushed(packed(full), packed(swa)))
 
+    @in_turn
     def refused(self, reason: str, detail: str = "", *, rid: str | None = None, pages: PageIds = ()) -> None:
         """The server turned something down: `pool_short`, `double_free`, or a word of its own."""
         self._tell(Refused(reason, detail, self._request(rid), 0, packed(pages)))

@@ -19,7 +19,7 @@ from radixledger.journal.events import (
     Retracted,
     Stepped,
 )
-from radixledger.journal.telling import ROOT, PageIds, Telling, ids, packed, same_length
+from radixledger.journal.telling import ROOT, PageIds, Telling, ids, in_turn, packed, same_length
 from radixledger.journal.units import (
     KeyLen,
     TokenCount,
@@ -29,6 +29,7 @@ from radixledger.journal.units import (
 class RequestVerbs(Telling):
     """The verbs."""
 
+    @in_turn
     def admitted(
         self, rid: str, prompt: int, *, prefix: int = 0, node: Hashable = ROOT, namespace: bytes = b"", priority: int = 0,
         why: Operation = Operation.ADMIT,
@@ -43,6 +44,7 @@ class RequestVerbs(Telling):
             partial(self._names.begin, rid),
         )  # fmt: skip
 
+    @in_turn
     def extended(
         self, rids: Sequence[str], grown: Sequence[int], *, takers: Sequence[str] = (), counts: Sequence[int] = (),
         full: PageIds = (), swa: PageIds = (), why: Operation = Operation.EXTEND,
@@ -63,6 +65,7 @@ class RequestVerbs(Telling):
             Extended(requests, packed(grown), taking, packed(counts), packed(full), packed(swa), cause(why))
         )
 
+    @in_turn
     def bound(
         self, rid: str, *, full: PageIds = (), swa: PageIds = (), start: int = 0, row: PageIds = (), length: int = -1
     ) -> None:  # fmt: skip
@@ -75,6 +78,7 @@ class RequestVerbs(Telling):
             Bound(request, packed(full), packed(swa), TokenCount(start), packed(row), TokenCount(length))
         )
 
+    @in_turn
     def reclaimed(
         self, rid: str, start: int, stop: int, *, full: PageIds = (), swa: PageIds = (), in_flight: int = 0, pre: int = -1,
         why: Operation = Operation.RECLAIM,
@@ -85,6 +89,7 @@ class RequestVerbs(Telling):
                       self._to, TokenCount(in_flight), cause(why), KeyLen(pre))
         )  # fmt: skip
 
+    @in_turn
     def repointed(
         self, rid: str, protected: int, node: Hashable, *, start: int = 0, full: PageIds = (),
         why: Operation = Operation.UNFINISHED,
@@ -94,6 +99,7 @@ class RequestVerbs(Telling):
             Repointed(self._names.request(rid), TokenCount(start), packed(full), TokenCount(protected), self._id(node), cause(why))
         )  # fmt: skip
 
+    @in_turn
     def finished(
         self,
         rid: str,
@@ -109,18 +115,21 @@ class RequestVerbs(Telling):
             partial(self._names.end, rid),
         )  # fmt: skip
 
+    @in_turn
     def retracted(self, rid: str, tokens: int, *, why: Operation = Operation.RETRACT) -> None:
         """A running request gave everything back, to be admitted again later."""
         self._tell(
             Retracted(self._names.request(rid), TokenCount(tokens), cause(why)), partial(self._names.end, rid)
         )
 
+    @in_turn
     def aborted(self, rid: str, tokens: int, *, why: Operation = Operation.ABORT) -> None:
         """A request ended without being cached."""
         self._tell(
             Aborted(self._names.request(rid), TokenCount(tokens), cause(why)), partial(self._names.end, rid)
         )
 
+    @in_turn
     def step_began(self, step: int, rids: Sequence[str], starts: Sequence[int], stops: Sequence[int]) -> None:
         """The device is given step `step`: request i writes tokens [starts[i], stops[i]) and reads its window below."""
         same_length(starts=starts, stops=stops, rids=rids)
@@ -129,6 +138,7 @@ class RequestVerbs(Telling):
         if not self._nested:
             self.writer.end_step(step)
 
+    @in_turn
     def step_ended(self, step: int) -> None:
         """The device has done with step `step`."""
         self._tell(Stepped(step, Phase.ENDED))

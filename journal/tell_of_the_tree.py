@@ -21,7 +21,7 @@ from radixledger.journal.events import (
     Transferred,
     Unlocked,
 )
-from radixledger.journal.telling import ROOT, PageIds, Telling, ids, packed
+from radixledger.journal.telling import ROOT, PageIds, Telling, ids, in_turn, packed
 from radixledger.journal.units import (
     ROOT as ROOT_NODE,
 )
@@ -53,6 +53,7 @@ def _check_new(node: Hashable, *others: Hashable) -> None:
 class TreeVerbs(Telling):
     """The verbs."""
 
+    @in_turn
     def matched(
         self, rid: str, asked: int, *, full_hit: int = 0, hit: int = 0, node: Hashable = ROOT, stop: Stop = Stop.NO_CHILD,
         namespace: bytes = b"", full_only: bool = False, why: Operation = Operation.MATCH,
@@ -66,6 +67,7 @@ class TreeVerbs(Telling):
                     self._id(node), stop, namespace, cause(why), full_only)
         )  # fmt: skip
 
+    @in_turn
     def transferred(
         self, node: Hashable, parent: Hashable, key: bytes, full: PageIds, swa: PageIds = (), *, rid: str | None = None,
         namespace: bytes = b"", why: Operation = Operation.INSERT,
@@ -92,6 +94,7 @@ class TreeVerbs(Telling):
             partial(self._names.made, node, above),
         )  # fmt: skip
 
+    @in_turn
     def split(
         self,
         node: Hashable,
@@ -112,12 +115,14 @@ class TreeVerbs(Telling):
             partial(self._names.put_above, node, upper),
         )  # fmt: skip
 
+    @in_turn
     def tombstoned(
         self, node: Hashable, full: PageIds, swa: PageIds, *, why: Operation = Operation.EVICT
     ) -> None:
         """tree → free: the node's SWA pages; the node stays, and all its `full` pages lose their mapping."""
         self._tell(Tombstoned(self._id(node), packed(full), packed(swa), self._to, cause(why)))
 
+    @in_turn
     def healed(
         self, node: Hashable, mode: HealMode, *, fresh: PageIds, old: PageIds, swa: PageIds, rid: str | None = None,
         why: Operation = Operation.INSERT,
@@ -129,6 +134,7 @@ class TreeVerbs(Telling):
                    cause(why))
         )  # fmt: skip
 
+    @in_turn
     def removed(
         self, node: Hashable, full: PageIds, swa: PageIds = (), *, why: Operation = Operation.EVICT
     ) -> None:
@@ -139,10 +145,12 @@ class TreeVerbs(Telling):
             partial(self._names.gone, node),
         )
 
+    @in_turn
     def flushed(self, removed: int) -> None:
         """The tree was emptied on purpose; its `removed` nodes were told just before, leaves first."""
         self._tell(Flushed(removed, cause(Operation.FLUSH)))
 
+    @in_turn
     def locked(
         self, node: Hashable, *, until: Hashable = ROOT, skipped: Iterable[Hashable] = (), rid: str | None = None,
         why: Operation = Operation.LOCK,
@@ -157,6 +165,7 @@ class TreeVerbs(Telling):
         )  # fmt: skip
         return held
 
+    @in_turn
     def unlocked(self, held: Held, *, why: Operation = Operation.UNLOCK) -> None:
         """A lock was given back: exactly what `held` says; raises TypeError for what `locked` did not return."""
         if not isinstance(held, Held):

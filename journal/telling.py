@@ -7,7 +7,9 @@ given or taken: a caller that goes on after such an error has told nothing.
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import wraps
+from threading import RLock
+from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 import numpy as np
@@ -30,6 +32,24 @@ ROOT: None = None
 """The root of the tree, where a node is asked for."""
 
 
+Teller = TypeVar("Teller", bound="Telling")
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def in_turn(
+    verb: Callable[Concatenate[Teller, Given], Result],
+) -> Callable[Concatenate[Teller, Given], Result]:
+    """A verb for which other threads wait, from the numbers that it finds to the frame that it writes."""
+
+    @wraps(verb)
+    def told(self: Teller, /, *given: Given.args, **named: Given.kwargs) -> Result:
+        with self._entry:
+            return verb(self, *given, **named)
+
+    return told
+
+
 class Telling:
     """A writer, and the names that the caller uses."""
 
@@ -37,18 +57,20 @@ class Telling:
         self.writer = writer
         self._names = Names(writer.last_seq, writer.opened.config.rows)
         self._nested = 0
+        self._entry = RLock()
         self._to: int = FREE
         """Where pages go that are given up: pending while a free group is open."""
 
     @contextmanager
     def command(self) -> Iterator[None]:
-        """What is told inside is one command: one frame, which a torn end loses whole or not at all."""
-        self._nested += 1
-        try:
-            yield
-        finally:
-            self._nested -= 1
-            self._end()
+        """What is told inside is one command: one frame, which a torn end loses whole or not at all. Other threads wait."""
+        with self._entry:
+            self._nested += 1
+            try:
+                yield
+            finally:
+                self._nested -= 1
+                self._end()
 
     def _tell(self, event: AnyEvent, then: Callable[[], None] | None = None) -> None:
         """Write an event as a reader will have it; `then` changes names, once it is known that there is such an event."""

@@ -26,6 +26,7 @@ from radixledger.journal.disk import Disk
 from radixledger.journal.errors import JournalPoisoned, SnapshotFailed, WriterError
 from radixledger.journal.events import SCHEMA_VERSION, AnyEvent, Opened
 from radixledger.journal.folder import rank_folder, snapshot_path
+from radixledger.journal.forked import left_in_children
 from radixledger.journal.opening import Options, Parts, open_rank
 from radixledger.journal.pen import Limits, OnFailure
 from radixledger.journal.retention import NOTHING, Dropped, Retention
@@ -86,6 +87,8 @@ class JournalWriter:
         self._unwritten_next = 1  # policy `off` only
         self._step = 0
         self._closed = self._over = False
+        self._end = "is closed"
+        left_in_children(self)
         self._writes_commands = policy in (Policy.OPERATION, Policy.SYNC)
 
     @classmethod
@@ -214,17 +217,9 @@ class JournalWriter:
             raise SnapshotFailed(path, seq=seq, cause=f"events are being lost: {self._pen.failing}")
         try:
             write_snapshot(
-                path,
-                image,
-                self._disk,
-                run=self.opened.run,
-                rank=self.opened.rank,
-                epoch=self.opened.epoch,
-                seq=seq,
-                chain=self._pen.chain,
-                time_ns=time_ns,
-                digest=digest,
-            )
+                path, image, self._disk, run=self.opened.run, rank=self.opened.rank, epoch=self.opened.epoch, seq=seq,
+                chain=self._pen.chain, time_ns=time_ns, digest=digest,
+            )  # fmt: skip
         except (OSError, ValueError) as error:
             raise SnapshotFailed(path, seq=seq, cause=str(error)) from error
         return path
@@ -293,10 +288,17 @@ class JournalWriter:
     def _check_open(self) -> None:
         """Once closed, the rank is another writer's to open: nothing in its folder is touched any more."""
         if self._over:
-            raise WriterError(f"the journal in {self.folder} is closed")
+            raise WriterError(f"the journal in {self.folder} {self._end}")
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: it is not this process's to write; closing it does nothing here."""
+        if not self._over:
+            self._end = "belongs to the process that this one was forked from"
+        self._closed = self._over = True
+        self.append = self._refuse
 
     def _refuse(self, event: AnyEvent) -> NoReturn:
         poison = self._pen.poison if self._pen else None
         raise poison or WriterError(
-            f"the journal in {self.folder} is closed; {type(event).__name__} came too late"
+            f"the journal in {self.folder} {self._end}; {type(event).__name__} came too late"
         )

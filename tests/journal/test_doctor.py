@@ -2,18 +2,23 @@
 
 import os
 import shutil
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from radixledger.journal import seal as sealing_module
 from radixledger.journal.doctor import RankReport, Verdict, examine
 from radixledger.journal.errors import NoJournal, RunExists
 from radixledger.journal.events import AnyEvent, Gap, Opened
-from radixledger.journal.folder import rank_folder
+from radixledger.journal.folder import listing, open_segment, rank_folder
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.recover import recover
+from radixledger.journal.segment import Form, encode_heading
+from radixledger.journal.tally import tally
 from radixledger.journal.units import Rank
 from radixledger.journal.writer import OnFailure, Sealing
 
@@ -272,3 +277,17 @@ def test_nothing_is_written_over_and_nothing_comes_of_nothing(run: Path, tmp_pat
     (folder / f"{1:020d}.seg").write_bytes(b"RLED")
     with pytest.raises(NoJournal, match="no event"):
         recover(tmp_path / "empty", RANK, tmp_path / "other")
+
+
+def test_epochs_are_counted_also_where_the_heading_s_opening_is_none(tmp_path: Path) -> None:
+    """What an epoch began with cannot be read; how many segments and events there are can."""
+    told = write(tmp_path / "run", COMMANDS, sealing=Sealing.NEVER)
+    path = segment_paths(tmp_path / "run")[0]
+    with closing(open_segment(listing(path.parent).segments[0])) as segment:
+        heading = segment.heading
+        size = len(encode_heading(heading, Form.LIVE))
+    spoiled = encode_heading(replace(heading, opened=msgspec.msgpack.encode([[1, 5]])), Form.LIVE)
+    path.write_bytes(spoiled + path.read_bytes()[size:])
+    counts = tally(tmp_path / "run", RANK, salvage=True, advance=lambda _: None)
+    assert (counts.live_segments, [each.route for each in counts.epochs]) == (1, [""])
+    assert counts.events == counts.epochs[0].events == sum(map(len, told))

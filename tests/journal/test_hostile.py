@@ -1,7 +1,6 @@
 """Files that somebody made up, with checksums that are right: they can do no more than fail (J7)."""
 
 import os
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from radixledger.journal.recover import recover
 from radixledger.journal.seal import seal
 from radixledger.journal.sealed import Footer, encode_footer
 from radixledger.journal.segment import Form, Heading, encode_heading
-from radixledger.journal.tally import tally
 from radixledger.journal.units import Rank, Seq
 from radixledger.journal.writer import Sealing
 
@@ -393,17 +391,3 @@ def test_a_segment_under_a_name_that_is_not_its_own_costs_no_event_its_second_te
                 read(tmp_path)
             assert salvaged(tmp_path)[0] > 0
             copy.unlink()
-
-
-def test_epochs_are_counted_also_where_the_heading_s_opening_is_none(tmp_path: Path) -> None:
-    """What an epoch began with cannot be read; how many segments and events there are can."""
-    write(tmp_path / "run", COMMANDS, sealing=Sealing.NEVER)
-    path = segment_paths(tmp_path / "run")[0]
-    with closing(open_segment(listing(path.parent).segments[0])) as segment:
-        heading = segment.heading
-        size = len(encode_heading(heading, Form.LIVE))
-    spoiled = encode_heading(replace(heading, opened=msgspec.msgpack.encode([[1, 5]])), Form.LIVE)
-    path.write_bytes(spoiled + path.read_bytes()[size:])
-    counts = tally(tmp_path / "run", RANK, salvage=True, advance=lambda _: None)
-    assert (counts.live_segments, [each.route for each in counts.epochs]) == (1, [""])
-    assert counts.events == counts.epochs[0].events == len(read_events(tmp_path / "run"))

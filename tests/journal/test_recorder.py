@@ -1,11 +1,15 @@
 """What another server tells a recorder becomes a journal that is folded, judged and asked like our own."""
 
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from radixledger.analytics.load import load
 from radixledger.analytics.queries import ask_checks
@@ -234,3 +238,56 @@ def test_no_cache_is_built_on_a_route_that_others_record(route: str) -> None:
 def test_slots_name_the_pages_that_they_lie_in() -> None:
     assert pages_of_slots(np.array([9, 10, 11, 4, 5, 8, 0, 1]), 4).tolist() == [2, 1]
     assert pages_of_slots([], 4).tolist() == []
+
+
+def test_threads_take_turns_command_by_command(tmp_path: Path) -> None:
+    """No event of theirs is lost or told twice, and two that belong together stand in one frame."""
+    recorder = Recorder.open(tmp_path / "run", replace(SMALL, rows=64))
+
+    def serve(thread: int) -> None:
+        for number in range(60):
+            rid = f"{thread}-{number}"
+            with recorder.command():
+                recorder.admitted(rid, 8)
+                recorder.matched(rid, 8)
+            recorder.aborted(rid, 0)
+
+    with ThreadPoolExecutor(8) as threads:
+        for each in [threads.submit(serve, thread) for thread in range(8)]:
+            each.result()
+    recorder.close()
+    frames = list(JournalReader(tmp_path / "run", RANK).frames())
+    told = [[type(event).__name__ for event in frame.events] for frame in frames]
+    assert told.count(["Admitted", "Matched"]) == told.count(["Aborted"]) == 480
+    assert verify_rank(tmp_path / "run", RANK).clean
+
+
+FORKED = """
+import os, sys
+from pathlib import Path
+from radixledger.journal.errors import WriterError
+from radixledger.journal.events import Config
+from radixledger.journal.recorder import Recorder
+recorder = Recorder.open(Path(sys.argv[1]), Config(4, 60, 40, 5, 8))
+recorder.admitted("parent", 8)
+child = os.fork()
+if not child:
+    try:
+        recorder.admitted("child", 8)
+    except WriterError as error:
+        print(error, flush=True)
+    recorder.close()
+    os._exit(0)
+os.waitpid(child, 0)
+recorder.aborted("parent", 0)
+recorder.close()
+"""
+
+
+def test_a_forked_child_writes_nothing_into_its_parent_s_journal(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    done = subprocess.run([sys.executable, "-c", FORKED, run], capture_output=True, text=True, check=True)
+    assert "belongs to the process that this one was forked from; Admitted came too late" in done.stdout
+    report = verify_rank(run, RANK)
+    assert report.clean
+    assert report.seq_last == 4
