@@ -2,7 +2,8 @@
 
 Rule: a batch is a folder of its own, `DIR/run=RUN/rank=RANK/FIRST-LAST/TABLE.parquet`, that is written
 aside and moved into place by one rename. Whoever reads `run=*/rank=*/*/TABLE.parquet` sees whole
-batches, of a load that is going on too.
+batches, of a load that is going on too. What is not told in batches, labels and `reuse`, is one file
+for each run or rank, and replaced by one rename.
 """
 
 import fcntl
@@ -17,12 +18,16 @@ import duckdb
 
 from radixledger.analytics.batch import Columns
 from radixledger.analytics.queries import view_statements
-from radixledger.analytics.store import BOOKKEEPING, LOADS, Loaded, StoreError, last_loaded
-from radixledger.analytics.tables import LAYOUT, TABLES, shown, vocabulary
-from radixledger.journal.units import Rank
+from radixledger.analytics.reuse import Telling, collect, merge, told_until
+from radixledger.analytics.store import LOADS, Loaded, StoreError, last_loaded
+from radixledger.analytics.tables import LAYOUT, TABLES, beside, shown, vocabulary
+from radixledger.journal.units import Rank, Seq
 
 LAYOUT_FILE = "LAYOUT"
 """Names the layout of the tables; its presence says that a folder holds loaded runs."""
+
+OF_A_RANK = ("reuse", "reuse_folds")
+"""Tables with one file for each rank. The second says how far the first one goes, and is replaced behind it."""
 
 _STAGING = "staging-"
 _PARQUET = "(FORMAT parquet, COMPRESSION zstd)"
@@ -92,6 +97,27 @@ class Folder:
         file.parent.mkdir(parents=True, exist_ok=True)
         (self._staging / file.name).replace(file)
 
+    def reuse_until(self, run: str, rank: Rank) -> Seq:
+        """The last event up to which `reuse` is told for a rank; 0 where it is not."""
+        self._read_told(run, rank)
+        return told_until(self._connection, run, rank)
+
+    def tell_reuse(self, run: str, rank: Rank, telling: Telling) -> None:
+        """Take where the hits of a rank went: its files are replaced, one rename each."""
+        collect(self._connection, run, rank, telling)
+        self._read_told(run, rank)
+        merge(self._connection, run, rank, telling.fold())
+        for name in OF_A_RANK:
+            self._write(self._staging / f"{name}.parquet", f"FROM {name}")
+            (self._staging / f"{name}.parquet").replace(self._place(run, rank) / f"{name}.parquet")
+
+    def _read_told(self, run: str, rank: Rank) -> None:
+        for name in OF_A_RANK:
+            file = self._place(run, rank) / f"{name}.parquet"
+            self._connection.execute(f"TRUNCATE {name}")
+            if file.exists():
+                self._connection.execute(f"INSERT INTO {name} FROM {_scan(file)}")
+
     def close(self) -> None:
         """Remove what is not whole, and let others load."""
         self._connection.close()
@@ -129,12 +155,13 @@ def _empty_tables() -> Iterator[str]:
     for name, columns in TABLES.items():
         body = ", ".join(f'"{column.name}" {column.type}' for column in columns)
         yield f"CREATE TABLE {name} (run VARCHAR, rank INTEGER, {body})"
-    yield from BOOKKEEPING
+    yield from beside()
 
 
 def _views_of_files(path: Path) -> Iterator[str]:
     """The statements that put the files of a folder in the place of the empty tables; none before a load."""
     files = {name: f"run=*/rank=*/*/{name}.parquet" for name in (*TABLES, "loads")}
+    files |= {name: f"run=*/rank=*/{name}.parquet" for name in OF_A_RANK}
     for name, pattern in (files | {"labels": "run=*/labels.parquet"}).items():
         if any(path.glob(pattern)):
             yield f'DROP TABLE "{name}"'

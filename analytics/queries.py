@@ -8,6 +8,7 @@ begin with `kind:` or `set` are for this module:
     -- kind: view NUMBER                a table made of others; made in the order of the numbers
     -- set page INTEGER: its number     a parameter, read in the query as getvariable('page')
     -- set pool VARCHAR = full: ...     one with a default
+    -- set other RUN: ...               the name of a run, which has to be here
 
 Rule: questions read tables and views, and change nothing.
 """
@@ -23,6 +24,9 @@ import duckdb
 
 SHARED = "unlawful_moves"
 """The view behind the checks of ownership."""
+
+RUN = "RUN"
+"""The type of a parameter that names a run."""
 
 
 class QuestionError(Exception):
@@ -190,10 +194,24 @@ def _parameters(comment: str) -> Iterator[Parameter]:
 
 
 def _set(connection: duckdb.DuckDBPyConnection, parameter: Parameter, value: str) -> None:
+    kind = parameter.type
+    if kind == RUN:
+        _demand_run(connection, parameter, value)
+        kind = "VARCHAR"
     try:
-        connection.execute(f'SET VARIABLE "{parameter.name}" = CAST(? AS {parameter.type})', [value])
+        connection.execute(f'SET VARIABLE "{parameter.name}" = CAST(? AS {kind})', [value])
     except duckdb.Error as error:
         raise QuestionError(f"{parameter.name} is {parameter.help}, not {value!r}") from error
+
+
+def _demand_run(connection: duckdb.DuckDBPyConnection, parameter: Parameter, value: str) -> None:
+    """Refuse a run that is not here: it would be taken for one in which nothing happened."""
+    here = [run for (run,) in connection.execute("SELECT DISTINCT run FROM loads ORDER BY run").fetchall()]
+    if value not in here:
+        known = ", ".join(here) or "none"
+        raise QuestionError(
+            f"{parameter.name} is {parameter.help}, and {value!r} is not here (here: {known})"
+        )
 
 
 def _text(name: str) -> str:

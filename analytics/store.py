@@ -16,14 +16,9 @@ import duckdb
 
 from radixledger.analytics.batch import Columns
 from radixledger.analytics.queries import view_statements
-from radixledger.analytics.tables import ARRAYS, LAYOUT, shown, vocabulary
+from radixledger.analytics.reuse import Telling, collect, merge, told_until
+from radixledger.analytics.tables import ARRAYS, LAYOUT, beside, shown, vocabulary
 from radixledger.journal.units import Rank, Seq
-
-BOOKKEEPING = (
-    "CREATE TABLE loads (run VARCHAR, rank INTEGER, epoch INTEGER, first_seq BIGINT, last_seq BIGINT, events BIGINT)",
-    "CREATE TABLE labels (run VARCHAR, key VARCHAR, value VARCHAR)",
-)
-"""The statements that make the tables about loading: what was loaded when, and the labels it was given."""
 
 LOADS = (
     "SELECT $run AS run, $rank::INTEGER AS rank, epoch, min(seq) AS first_seq, max(seq) AS last_seq,"
@@ -55,6 +50,12 @@ class Store(Protocol):
 
     def label(self, run: str, labels: Mapping[str, str]) -> None:
         """Give a run labels; it keeps those of other names."""
+
+    def reuse_until(self, run: str, rank: Rank) -> Seq:
+        """The last event up to which the table `reuse` is told for a rank; 0 where it is not."""
+
+    def tell_reuse(self, run: str, rank: Rank, telling: Telling) -> None:
+        """Take where the hits of a rank went, whole or not at all; what was settled before stays as it was."""
 
     def close(self) -> None:
         """Let go of the files."""
@@ -105,6 +106,16 @@ class Database:
             for key, value in labels.items():
                 self.connection.execute("DELETE FROM labels WHERE run = ? AND key = ?", [run, key])
                 self.connection.execute("INSERT INTO labels VALUES (?, ?, ?)", [run, key, value])
+
+    def reuse_until(self, run: str, rank: Rank) -> Seq:
+        """The last event up to which `reuse` is told for a rank; 0 where it is not."""
+        return told_until(self.connection, run, rank)
+
+    def tell_reuse(self, run: str, rank: Rank, telling: Telling) -> None:
+        """Take where the hits of a rank went, in one transaction behind the telling."""
+        collect(self.connection, run, rank, telling)
+        with _transaction(self.connection):
+            merge(self.connection, run, rank, telling.fold())
 
     def close(self) -> None:
         """Close the database; one in memory is gone then."""
@@ -183,7 +194,7 @@ def _tables() -> Iterator[str]:
         columns = ", ".join(f"{array} {stored}" for array, stored in arrays.items())
         yield f"CREATE TABLE stored.{name} (book INTEGER, {columns})"
         yield f"CREATE VIEW {name} AS SELECT run, rank, {shown(name)} FROM stored.{name} JOIN stored.books USING (book)"
-    yield from BOOKKEEPING
+    yield from beside()
 
 
 def _demand_layout(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:

@@ -5,6 +5,9 @@ loading. Shown, by views in DuckDB and in Parquet files, are words and NULL. Tab
 to and begin with the same columns: `run`, `rank`, `epoch`, `seq`, `step`. A row is keyed by (run, rank,
 seq) and, where an event has many, its place. Lives that span events are views over these, see `sql/`.
 
+A few tables stand beside these: what was loaded and under which labels, and where the hits went, as a fold
+beside this package works it out (`reuse`).
+
 Rule: the names are those of the vocabulary.
 """
 
@@ -236,6 +239,37 @@ TITLES: dict[str, str] = {
 }
 """What each table tells, in a sentence."""
 
+BESIDE: dict[str, dict[str, str]] = {
+    "loads": {
+        "run": "VARCHAR", "rank": "INTEGER", "epoch": "INTEGER",
+        "first_seq": "BIGINT", "last_seq": "BIGINT", "events": "BIGINT",
+    },
+    "labels": {"run": "VARCHAR", "key": "VARCHAR", "value": "VARCHAR"},
+    "reuse": {
+        "run": "VARCHAR", "rank": "INTEGER", "epoch": "INTEGER", "seq": "BIGINT", "step": "BIGINT",
+        "time_ns": "BIGINT", "admitted_seq": "BIGINT", "request": "BIGINT", "rid": "VARCHAR",
+        "kind": "VARCHAR", "start": "BIGINT", "stop": "BIGINT", "tokens": "BIGINT",
+        "by_seq": "BIGINT", "by_step": "BIGINT", "by_event": "event_name", "by_node": "BIGINT",
+        "cause": "cause_name", "took": "VARCHAR", "pool": "VARCHAR",
+        "asked_full": "BIGINT", "asked_swa": "BIGINT", "asked_recurrent": "BIGINT",
+        "wanted_by": "VARCHAR", "wanted_seq": "BIGINT", "evicted_full": "BIGINT", "evicted_swa": "BIGINT",
+        "cached_by": "VARCHAR", "cached_seq": "BIGINT", "open": "BOOLEAN",
+    },
+    "reuse_folds": {
+        "run": "VARCHAR", "rank": "INTEGER", "last_seq": "BIGINT", "begins_at": "BIGINT",
+        "missing": "BIGINT", "forgotten": "BIGINT", "unlooked": "BIGINT", "unnamed": "BIGINT",
+    },
+}  # fmt: skip
+"""Tables that no event has a row in: their columns, and the types as which these are stored and shown."""
+
+BESIDE_TITLES: dict[str, str] = {
+    "loads": "What was loaded when: the first and last event of each batch.",
+    "labels": "The labels that were given while loading.",
+    "reuse": "Where each prompt's tokens went: hit, or lost to an event, or why not; `load --reuse` fills it.",
+    "reuse_folds": "How far `reuse` is told, and what it cannot know.",
+}
+"""What each of them tells."""
+
 ARRAYS: dict[str, dict[str, str]] = {
     name: {column.array: column.stored for column in columns} for name, columns in TABLES.items()
 }
@@ -288,6 +322,13 @@ def vocabulary() -> Iterator[str]:
     yield f"CREATE MACRO account_kind(code) AS CASE code & 7 {words} END"
 
 
+def beside() -> Iterator[str]:
+    """The statements that make the tables of `BESIDE`, empty."""
+    for name, columns in BESIDE.items():
+        body = ", ".join(f'"{column}" {shown_type}' for column, shown_type in columns.items())
+        yield f"CREATE TABLE {name} ({body})"
+
+
 def shown(name: str) -> str:
     """The columns of a table as they are shown, as expressions over its arrays, for a SELECT."""
     return ", ".join(f'({column.shown})::{column.type} AS "{column.name}"' for column in TABLES[name])
@@ -295,6 +336,8 @@ def shown(name: str) -> str:
 
 def described(name: str) -> list[tuple[str, str]]:
     """The columns of a table with their types; for a word, which words there are, unless they are many."""
+    if name in BESIDE:
+        return [(column, _described_type(shown_type)) for column, shown_type in BESIDE[name].items()]
     return [("run", "VARCHAR"), ("rank", "INTEGER")] + [
         (column.name, _described_type(column.type)) for column in TABLES[name]
     ]
@@ -314,5 +357,5 @@ def _literals(names: Iterable[str | None]) -> str:
     return ", ".join("NULL" if name is None else f"'{name}'" for name in names)
 
 
-LAYOUT = f"{zlib.crc32(repr((TABLES, _WORDS)).encode()):08x}"
+LAYOUT = f"{zlib.crc32(repr((TABLES, BESIDE, _WORDS)).encode()):08x}"
 """A fingerprint of all this: loaded runs with another one are refused and have to be loaded again."""

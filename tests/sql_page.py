@@ -9,15 +9,10 @@ from pathlib import Path
 
 from radixledger.analytics.queries import Question, of_kind
 from radixledger.analytics.store import Database
-from radixledger.analytics.tables import TITLES
+from radixledger.analytics.tables import BESIDE_TITLES, TITLES
 
 PATH = Path(__file__).parent.parent / "docs" / "sql.md"
 MARK = "<!-- what follows is made by `python -m tests.sql_page` -->\n"
-
-BOOKKEEPING = {
-    "loads": "What was loaded when: the first and last event of each batch.",
-    "labels": "The labels that were given while loading.",
-}
 
 HEADS = {
     "view": ("Views", "Lives that span events, put together from the tables.", "view"),
@@ -48,7 +43,7 @@ def _columns() -> dict[str, list[str]]:
 def _tables(columns: dict[str, list[str]]) -> Iterator[str]:
     yield "\n## Tables\n\nAll but `labels` begin with `run` and `rank`; those of events go on with `epoch`, `seq`, `step`.\n"
     yield "| table | says | columns |\n|---|---|---|"
-    for name, title in (TITLES | BOOKKEEPING).items():
+    for name, title in (TITLES | BESIDE_TITLES).items():
         shown = [each for each in columns[name] if each not in ("run", "rank", "epoch", "seq", "step")]
         yield f"| `{name}` | {title} | {_code(shown)} |"
 

@@ -30,6 +30,7 @@ from radixledger.tools.console import (
     progress,
     remark,
 )
+from radixledger.tools.reuse_rows import ToldRank, tell_reuse
 from radixledger.tools.run_argument import runs_argument
 
 salvage_flag = click.option(
@@ -42,6 +43,8 @@ salvage_flag = click.option(
         "radixledger load runs/monday --to runs.duckdb",
         "radixledger load runs/* --to warehouse/ --label model=gemma --label pair=a",
         "radixledger sql runs.duckdb hit_rate",
+        "radixledger load runs/* --to runs.duckdb --reuse",
+        "radixledger sql runs.duckdb lost_reuse_by_cause",
     )
 )
 @runs_argument
@@ -55,10 +58,15 @@ salvage_flag = click.option(
 @click.option(
     "--label", "labels", multiple=True, metavar="NAME=VALUE", help="A label for these runs; may be repeated."
 )
+@click.option(
+    "--reuse",
+    is_flag=True,
+    help="Also tell where the hits went, as `replay lost-reuse` does: fills the table `reuse`. Takes a fold of each rank.",
+)
 @salvage_flag
 @json_flag
 def command(
-    runs: tuple[Path, ...], place: str, labels: tuple[str, ...], salvage: bool, as_json: bool
+    runs: tuple[Path, ...], place: str, labels: tuple[str, ...], reuse: bool, salvage: bool, as_json: bool
 ) -> None:
     """Put journals into a DuckDB file or Parquet files; a second load goes on where the first ended."""
     named = pairs(labels, "--label")
@@ -66,16 +74,23 @@ def command(
         store = store_at(place)
         try:
             loaded = load_all(store, runs, named, salvage=salvage)
+            told = tell_reuse(store, runs, salvage=salvage) if reuse else []
         finally:
             store.close()
     if as_json:
-        print_json({"to": place, "ranks": [each._asdict() for each in loaded]})
+        document: dict[str, object] = {"to": place, "ranks": [each._asdict() for each in loaded]}
+        if reuse:
+            document["reuse"] = [each._asdict() for each in told]
+        print_json(document)
     else:
         rows = [
             (each.run, each.rank, each.events, each.first_seq or None, each.last_seq or None)
             for each in loaded
         ]
         print_table(("run", "rank", "events loaded", "from", "to"), rows)
+        if told:
+            columns = [name.replace("_", " ") for name in ToldRank._fields]
+            print_table(columns, told, title="\nwhere the hits went")
 
 
 def load_all(

@@ -16,8 +16,9 @@ import duckdb
 
 from radixledger.analytics.folder import is_folder, open_folder
 from radixledger.analytics.queries import Answer, Question, ask, ask_checks, ask_sql, find, of_kind, questions
+from radixledger.analytics.reuse import asks_for_reuse, tellings
 from radixledger.analytics.store import Database, open_database
-from radixledger.analytics.tables import TABLES, TITLES, described
+from radixledger.analytics.tables import BESIDE_TITLES, TITLES, described
 from radixledger.tools.console import (
     FINDINGS,
     USAGE,
@@ -30,9 +31,11 @@ from radixledger.tools.console import (
     print_lines,
     print_table,
     progress,
+    remark,
 )
 from radixledger.tools.load import load_all, pairs, salvage_flag, told_plainly
 from radixledger.tools.printable import say, say_lines
+from radixledger.tools.reuse_rows import reservations, tell_reuse
 from radixledger.tools.run_argument import RunPath, is_url, located_or_loaded
 
 FORMATS = ("table", "csv", "json")
@@ -45,6 +48,7 @@ KINDS = ("check", "report", "view", "table")
         "radixledger sql RUN double_free",
         "radixledger sql RUN page_life --set page=7 --set pool=swa --set rank=1",
         'radixledger sql RUN_A RUN_B -c "SELECT run, count(*) FROM pages GROUP BY run" --format csv',
+        "radixledger sql RUN_A RUN_B lost_reuse_by_cause",
         "radixledger sql --list hit_rate",
     )
 )
@@ -81,7 +85,8 @@ def command(
         if [name is not None, query is not None, all_checks].count(True) != 1:
             raise CommandFailure("ask one thing: NAME (see --list), -c QUERY or --checks", USAGE)
         question = find(name) if name else None
-        with _opened(runs, salvage=salvage) as connection:
+        reuse = asks_for_reuse(question.query if question else query or "")
+        with _opened(runs, salvage=salvage, reuse=reuse) as connection:
             if all_checks:
                 _run_checks(connection, form)
             elif question:
@@ -95,14 +100,14 @@ def _parted(words: Sequence[Path | str]) -> tuple[list[Path], str | None]:
     if not words or is_url(words[-1]) or Path(words[-1]).exists():
         return [located_or_loaded(word) for word in words], None
     runs, name = words[:-1], str(words[-1])
-    if not runs and name not in questions() and name not in TABLES:
+    if not runs and name not in questions() and name not in _NAMED:
         raise CommandFailure(f"{name} is neither a run nor a question; --list shows the questions", USAGE)
     return [located_or_loaded(run) for run in runs], name
 
 
 @contextmanager
-def _opened(runs: Sequence[Path], *, salvage: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that the tables of these runs can be read from."""
+def _opened(runs: Sequence[Path], *, salvage: bool, reuse: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that the tables of these runs can be read from; reuse: also that of where the hits went."""
     if not runs:
         raise CommandFailure("name a run: the folder of a journal, or what `radixledger load` made", USAGE)
     loaded = [run for run in runs if run.is_file() or is_folder(run)]
@@ -115,11 +120,30 @@ def _opened(runs: Sequence[Path], *, salvage: bool) -> Iterator[duckdb.DuckDBPyC
     else:
         database = Database()
         load_all(database, runs, {}, salvage=salvage)
+        if reuse:
+            tell_reuse(database, runs, salvage=salvage)
         connection = database.questioned()
     try:
+        if loaded and reuse:
+            _say_how_far_told(connection, runs[0])
         yield connection
     finally:
         connection.close()
+
+
+def _say_how_far_told(connection: duckdb.DuckDBPyConnection, place: Path) -> None:
+    """Refuse to answer where no rank is told where its hits went; remark on those that are not, or not wholly."""
+    ranks = tellings(connection)
+    if ranks and all(each.fold is None for each in ranks):
+        raise CommandFailure(
+            f"{place} was loaded without telling where the hits went: `radixledger load RUN --to {place} --reuse`"
+            " tells it, and loads no event twice",
+            USAGE,
+        )
+    for each in ranks:
+        untold = () if each.fold else ("is not in the answer: it was loaded without --reuse",)
+        for text in (*untold, *reservations(each)):
+            remark(f"{each.run}, rank {each.rank}: {text}")
 
 
 def _answer(
@@ -156,16 +180,19 @@ def _print_found(answers: dict[str, Answer], found: dict[str, Answer]) -> None:
 
 
 def _show_list(name: str | None, form: str) -> None:
-    if name in TABLES:
+    if name in _NAMED:
         _print(Answer(("column", "type"), list(described(name))), form)
     elif name is not None:
         _show_question(find(name))
     else:
         told = [(each.kind, each.name, each.title) for each in questions().values()]
-        told += [("table", table, title) for table, title in TITLES.items()]
+        told += [("table", table, title) for table, title in _NAMED.items()]
         rows = sorted(told, key=lambda each: (KINDS.index(each[0]), each[1]))
         _print_list(rows) if form == "table" else _print(Answer(_LISTED, [tuple(row) for row in rows]), form)
 
+
+_NAMED = TITLES | BESIDE_TITLES
+"""Every table, and what it tells."""
 
 _LISTED = ("kind", "name", "what it tells")
 

@@ -6,6 +6,6 @@ SELECT
     -sum(full_delta)::BIGINT AS full_pages,
     -sum(swa_delta)::BIGINT AS swa_pages
 FROM node_changes
-WHERE event IN ('Removed', 'Tombstoned')
+WHERE event IN ('Removed', 'Tombstoned', 'Demoted')
 GROUP BY ALL
 ORDER BY run, rank, nodes DESC, cause

@@ -2,8 +2,8 @@
 --
 -- Steps and times are not compared. NULL on one side: that run had ended (J24).
 -- kind: report
--- set run VARCHAR: the one run
--- set other VARCHAR: the other run
+-- set run RUN: the one run
+-- set other RUN: the other run
 WITH mine AS (
     SELECT rank, row_number() OVER (PARTITION BY rank ORDER BY seq) AS turn, seq, event, cause, request, node
     FROM events WHERE run = getvariable('run') AND event <> 'Opened'

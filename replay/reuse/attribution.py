@@ -23,17 +23,19 @@ class Looked(Struct, frozen=True):
     seq: int
     time_ns: int
     step: int
+    epoch: int
 
 
 class Asked(Struct):
     """A request whose miss is not judged yet. Lengths in pages.
 
-    at: the event behind which its hit was measured. known: how much of its path is, of the `wanted` that it asked for;
+    seq: of its admission. at: the event behind which its hit was measured. known: how much of its path is, of the `wanted` that it asked for;
     pieces: the past of that, from a window before the hit. evicted: as in `Memory`, when it was admitted.
     """
 
     looked: Looked
     admitted: Admitted
+    seq: int
     at: int
     known: int
     pieces: list[Piece]
@@ -41,8 +43,13 @@ class Asked(Struct):
     wanted: int
 
 
-def judged(held: Asked, rank: int, ended: str, page_size: int, needs: Needs, *, tree: bool) -> Miss:
-    """What became of a request's prompt. ended: how it ended, empty if it did not; tree: whether the route has one."""
+def judged(
+    held: Asked, rank: int, ended: str, page_size: int, needs: Needs, *, tree: bool, live: bool
+) -> Miss:
+    """What became of a request's prompt. ended: how it ended, empty if it did not; tree: whether the route has one.
+
+    live: the journal ends before the request does, and before its key is known.
+    """
     admitted, looked, event = held.admitted, held.looked, held.looked.event
     hit = admitted.prefix // page_size
     drops, reached, forced = _drops(held, hit, needs)
@@ -57,6 +64,7 @@ def judged(held: Asked, rank: int, ended: str, page_size: int, needs: Needs, *, 
         step=looked.step, prompt=admitted.prompt, asked=event.asked, full_hit=event.full_hit,
         hit=admitted.prefix, host_hit=event.host_hit, stop=stop_text(event.stop), node=admitted.node,
         ended=ended, known=held.known * page_size, kinds=kinds, lost=lost, stretches=stretches,
+        epoch=looked.epoch, admitted_seq=held.seq, open=live,
     )  # fmt: skip
 
 

@@ -65,7 +65,7 @@ class Judge:
     def finish(self, state: State) -> Iterator[Miss]:
         """Judge what is still open at the end of the journal."""
         for request in list(self._open):
-            self._judge(state, request, "")
+            self._judge(state, request, "", live=True)
         yield from self._judged
         self._judged.clear()
 
@@ -79,7 +79,7 @@ class Judge:
             return
         frame = self._frame
         self._looked.pop(event.rid, None)
-        self._looked[event.rid] = Looked(event, self._seq, frame.time_ns, frame.step)
+        self._looked[event.rid] = Looked(event, self._seq, frame.time_ns, frame.step, frame.epoch)
         if len(self._looked) > MATCHES_KEPT:
             del self._looked[next(iter(self._looked))]
 
@@ -100,6 +100,7 @@ class Judge:
         self._open[event.request] = Asked(
             looked,
             event,
+            self._seq,
             looked.seq if same else self._seq,
             hit,
             pieces,
@@ -113,7 +114,8 @@ class Judge:
         """What stands for a match that nobody wrote down: it asked for all whole pages, and found what it was admitted with."""
         asked = TokenCount(max(0, event.prompt - 1) // state.page_size * state.page_size)
         match = Matched(event.rid, event.request, asked, event.prefix, event.prefix, event.node, NOT_TOLD)
-        return Looked(match, self._seq, self._frame.time_ns, self._frame.step)
+        frame = self._frame
+        return Looked(match, self._seq, frame.time_ns, frame.step, frame.epoch)
 
     def _repointed(self, state: State, event: Repointed) -> None:
         self._learn(state, event.request, event.node)
@@ -142,11 +144,11 @@ class Judge:
 
     # -- judging ---------------------------------------------------------------------------------------------
 
-    def _judge(self, state: State, request: int, ended: str) -> None:
+    def _judge(self, state: State, request: int, ended: str, *, live: bool = False) -> None:
         held = self._open.pop(request, None)
         if held is not None:
-            page_size, tree = state.page_size, state.traits.tree
-            self._judged.append(judged(held, self.rank, ended, page_size, needs_of(state), tree=tree))
+            page_size, tree, needs = state.page_size, state.traits.tree, needs_of(state)
+            self._judged.append(judged(held, self.rank, ended, page_size, needs, tree=tree, live=live))
 
 
 def needs_of(state: State) -> Needs:

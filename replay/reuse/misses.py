@@ -101,7 +101,8 @@ class Miss(Struct, frozen=True):
 
     seq, time_ns, step: of the match that it was admitted on. asked: whole pages that may hit. full_hit: what FULL alone
     would have given; host_hit: what copies on the host go on for. stop: why the match went no further.
-    kinds: tokens of the prompt by kind. known: how much of what it asked the journal tells the key of.
+    kinds: tokens of the prompt by kind. known: how much of what it asked the journal tells the key of. admitted_seq: of
+    its `Admitted`. open: the request was live where reading ended, so that more may be known later.
     """
 
     rank: int
@@ -122,6 +123,9 @@ class Miss(Struct, frozen=True):
     kinds: dict[str, int]
     lost: list[Lost]
     stretches: list[Stretch]
+    epoch: int = 0
+    admitted_seq: int = 0
+    open: bool = False
 
     @property
     def lost_tokens(self) -> int:

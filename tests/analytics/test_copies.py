@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from radixledger.analytics.load import load_frames
-from radixledger.analytics.queries import ask, of_kind
+from radixledger.analytics.queries import ask, find, of_kind
 from radixledger.analytics.store import Database
 from radixledger.journal.events import AnyEvent, BackupBegun, Demoted, Gathered, HostDropped, LoadBegun
 from radixledger.journal.frame import Frame
@@ -60,6 +60,19 @@ def test_a_journal_with_copies_is_clean_for_verify_and_for_every_check(name: str
         report = verified(rank, events)
         assert [(told.law, told.detail) for told in report.findings] == []
         assert asked(rank, events) == {}
+
+
+def test_pages_that_go_to_the_host_are_among_the_evicted() -> None:
+    """J23, R211: a node that keeps nothing but its copy has left the device, for room there."""
+    rank, events = journaled(STRICT[-1])[0]
+    database = Database()
+    load_frames(database, "played", rank, iter([Frame(FIRST, 0, 0, 1, list(events))]))
+    demoted = [event for event in events if isinstance(event, Demoted)]
+    for name in ("evictions_by_cause", "eviction_age"):
+        answer = ask(database.questioned(), find(name))
+        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        assert sum(row["nodes"] for row in rows if row["event"] == "Demoted") == len(demoted) > 0
+    database.close()
 
 
 def without(kind: type) -> tuple[Rank, tuple[AnyEvent, ...], int]:

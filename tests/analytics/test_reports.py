@@ -119,9 +119,37 @@ def test_retractions_tell_when_a_request_came_back_and_what_it_cost(database: Da
 
 
 def test_ages_at_eviction_tell_what_was_never_used_again(database: Database) -> None:
-    """W28, W35: node 2 is the only one that a match ended at."""
+    """J23, W28, W35: node 2 is the only one that a match ended at; its window went before itself, and came back."""
     rows = answered(database, "eviction_age")
-    assert only(rows, "cause", "nodes", "never_hit") == [("flush", 4, 3), ("evict/full_leaf", 1, 1)]
+    assert only(rows, "cause", "event", "nodes", "never_hit", "steps_median", "idle_median") == [
+        ("flush", "Removed", 4, 3, 2.0, 4.0),
+        ("evict/full_leaf", "Removed", 1, 1, 8.0, None),
+        ("evict/swa_internal", "Tombstoned", 1, 0, 4.0, 1.0),
+    ]
+
+
+def test_a_window_that_was_healed_is_as_old_as_its_healing() -> None:
+    """J23: a node that lost its window twice is two windows, and the second one began when it came back."""
+    story = Story()
+    for chapter in (first_request, second_request, pressure):
+        chapter(story)
+    (healed,) = told(loaded(story), "SELECT step FROM node_changes WHERE event = 'Healed' AND node = 2")
+    story.tell(Tombstoned(NodeId(2), pages(1, 2), pages(1, 2), cause=SWA_INTERNAL), step=healed["step"] + 30)
+    rows = answered(loaded(story), "eviction_age")
+    assert only(rows, "cause", "nodes", "steps_median", "steps_max") == [("evict/swa_internal", 2, 17.0, 30)]
+
+
+def test_tail_reclaims_tell_what_running_requests_gave_back(database: Database) -> None:
+    """J23, R132: r3 alone gave a page back, of the 19 that all took; a second reclaim found nothing to give."""
+    rows = answered(database, "tail_reclaims")
+    assert only(
+        rows, "cause", "requests", "never", "reclaims", "pages", "of_taken", "pages_max", "kept_max"
+    ) == [("reclaim", 1, 3, 2, 1, 0.0526, 1, None)]
+    (taken,) = told(
+        database,
+        "SELECT count(*) AS n FROM pages WHERE pool = 'swa' AND from_kind = 'free' AND to_kind = 'request'",
+    )
+    assert taken["n"] == 19
 
 
 def test_occupancy_adds_up_to_the_pool_at_every_moment(database: Database) -> None:
