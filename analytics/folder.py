@@ -17,10 +17,11 @@ from urllib.parse import quote
 import duckdb
 
 from radixledger.analytics.batch import Columns
+from radixledger.analytics.beside import beside
 from radixledger.analytics.queries import view_statements
 from radixledger.analytics.reuse import Telling, collect, merge, told_until
 from radixledger.analytics.store import LOADS, Loaded, StoreError, last_loaded
-from radixledger.analytics.tables import LAYOUT, TABLES, beside, shown, vocabulary
+from radixledger.analytics.tables import LAYOUT, TABLES, shown, vocabulary
 from radixledger.journal.units import Rank, Seq
 
 LAYOUT_FILE = "LAYOUT"

@@ -16,7 +16,7 @@ import duckdb
 import numpy as np
 
 from radixledger.analytics.batch import NONE, Columns
-from radixledger.analytics.tables import BESIDE
+from radixledger.analytics.beside import BESIDE
 from radixledger.journal.units import Rank, Seq
 
 PART_ROWS = 1 << 15

@@ -15,9 +15,10 @@ from typing import NamedTuple, Protocol
 import duckdb
 
 from radixledger.analytics.batch import Columns
+from radixledger.analytics.beside import beside
 from radixledger.analytics.queries import view_statements
 from radixledger.analytics.reuse import Telling, collect, merge, told_until
-from radixledger.analytics.tables import ARRAYS, LAYOUT, beside, shown, vocabulary
+from radixledger.analytics.tables import ARRAYS, LAYOUT, shown, vocabulary
 from radixledger.journal.units import Rank, Seq
 
 LOADS = (

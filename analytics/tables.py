@@ -5,9 +5,6 @@ loading. Shown, by views in DuckDB and in Parquet files, are words and NULL. Tab
 to and begin with the same columns: `run`, `rank`, `epoch`, `seq`, `step`. A row is keyed by (run, rank,
 seq) and, where an event has many, its place. Lives that span events are views over these, see `sql/`.
 
-A few tables stand beside these: what was loaded and under which labels, and where the hits went, as a fold
-beside this package works it out (`reuse`).
-
 Rule: the names are those of the vocabulary.
 """
 
@@ -17,6 +14,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from radixledger.analytics.batch import EVENT_TYPES, NONE, TAGS, fields_of
+from radixledger.analytics.beside import BESIDE
 from radixledger.journal.accounts import Kind, Pool
 from radixledger.journal.causes import Operation, Site, label
 from radixledger.journal.events import Evicted, LedgerTaken, Phase, Stop
@@ -239,37 +237,6 @@ TITLES: dict[str, str] = {
 }
 """What each table tells, in a sentence."""
 
-BESIDE: dict[str, dict[str, str]] = {
-    "loads": {
-        "run": "VARCHAR", "rank": "INTEGER", "epoch": "INTEGER",
-        "first_seq": "BIGINT", "last_seq": "BIGINT", "events": "BIGINT",
-    },
-    "labels": {"run": "VARCHAR", "key": "VARCHAR", "value": "VARCHAR"},
-    "reuse": {
-        "run": "VARCHAR", "rank": "INTEGER", "epoch": "INTEGER", "seq": "BIGINT", "step": "BIGINT",
-        "time_ns": "BIGINT", "admitted_seq": "BIGINT", "request": "BIGINT", "rid": "VARCHAR",
-        "kind": "VARCHAR", "start": "BIGINT", "stop": "BIGINT", "tokens": "BIGINT",
-        "by_seq": "BIGINT", "by_step": "BIGINT", "by_event": "event_name", "by_node": "BIGINT",
-        "cause": "cause_name", "took": "VARCHAR", "pool": "VARCHAR",
-        "asked_full": "BIGINT", "asked_swa": "BIGINT", "asked_recurrent": "BIGINT",
-        "wanted_by": "VARCHAR", "wanted_seq": "BIGINT", "evicted_full": "BIGINT", "evicted_swa": "BIGINT",
-        "cached_by": "VARCHAR", "cached_seq": "BIGINT", "open": "BOOLEAN",
-    },
-    "reuse_folds": {
-        "run": "VARCHAR", "rank": "INTEGER", "last_seq": "BIGINT", "begins_at": "BIGINT",
-        "missing": "BIGINT", "forgotten": "BIGINT", "unlooked": "BIGINT", "unnamed": "BIGINT",
-    },
-}  # fmt: skip
-"""Tables that no event has a row in: their columns, and the types as which these are stored and shown."""
-
-BESIDE_TITLES: dict[str, str] = {
-    "loads": "What was loaded when: the first and last event of each batch.",
-    "labels": "The labels that were given while loading.",
-    "reuse": "Where each prompt's tokens went: hit, or lost to an event, or why not; `load --reuse` fills it.",
-    "reuse_folds": "How far `reuse` is told, and what it cannot know.",
-}
-"""What each of them tells."""
-
 ARRAYS: dict[str, dict[str, str]] = {
     name: {column.array: column.stored for column in columns} for name, columns in TABLES.items()
 }
@@ -322,13 +289,6 @@ def vocabulary() -> Iterator[str]:
     yield f"CREATE MACRO account_kind(code) AS CASE code & 7 {words} END"
 
 
-def beside() -> Iterator[str]:
-    """The statements that make the tables of `BESIDE`, empty."""
-    for name, columns in BESIDE.items():
-        body = ", ".join(f'"{column}" {shown_type}' for column, shown_type in columns.items())
-        yield f"CREATE TABLE {name} ({body})"
-
-
 def shown(name: str) -> str:
     """The columns of a table as they are shown, as expressions over its arrays, for a SELECT."""
     return ", ".join(f'({column.shown})::{column.type} AS "{column.name}"' for column in TABLES[name])
@@ -336,11 +296,9 @@ def shown(name: str) -> str:
 
 def described(name: str) -> list[tuple[str, str]]:
     """The columns of a table with their types; for a word, which words there are, unless they are many."""
-    if name in BESIDE:
-        return [(column, _described_type(shown_type)) for column, shown_type in BESIDE[name].items()]
-    return [("run", "VARCHAR"), ("rank", "INTEGER")] + [
-        (column.name, _described_type(column.type)) for column in TABLES[name]
-    ]
+    of_events = {column.name: column.type for column in TABLES.get(name, ())}
+    columns = BESIDE.get(name) or {"run": "VARCHAR", "rank": "INTEGER"} | of_events
+    return [(column, _described_type(shown_type)) for column, shown_type in columns.items()]
 
 
 def _described_type(shown_type: str) -> str:

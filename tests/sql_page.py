@@ -7,9 +7,10 @@ question is what the command line says of it.
 from collections.abc import Iterator
 from pathlib import Path
 
+from radixledger.analytics.beside import BESIDE_TITLES
 from radixledger.analytics.queries import Question, of_kind
 from radixledger.analytics.store import Database
-from radixledger.analytics.tables import BESIDE_TITLES, TITLES
+from radixledger.analytics.tables import TITLES
 
 PATH = Path(__file__).parent.parent / "docs" / "sql.md"
 MARK = "<!-- what follows is made by `python -m tests.sql_page` -->\n"

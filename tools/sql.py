@@ -14,11 +14,12 @@ from typing import Any
 import click
 import duckdb
 
+from radixledger.analytics.beside import BESIDE_TITLES
 from radixledger.analytics.folder import is_folder, open_folder
 from radixledger.analytics.queries import Answer, Question, ask, ask_checks, ask_sql, find, of_kind, questions
 from radixledger.analytics.reuse import asks_for_reuse, tellings
 from radixledger.analytics.store import Database, open_database
-from radixledger.analytics.tables import BESIDE_TITLES, TITLES, described
+from radixledger.analytics.tables import TITLES, described
 from radixledger.tools.console import (
     FINDINGS,
     USAGE,

@@ -1,12 +1,11 @@
 -- Reuse of two runs compared: what each cause cost in the one and in the other, side by side, and the hits among them.
 --
--- The tokens of a run add up to its prompts. `share_change` is the other run's share less this one's: what is above 0 goes there
--- in the other run only, or more of it (J24).
+-- The tokens of a run add up to its prompts, and shares are of these: they compare runs of unequal length (J24).
 -- kind: report
 -- set run RUN: the one run
 -- set other RUN: the other run
 WITH summed AS (
-    SELECT run, kind, cause, by_event AS event, took, pool, sum(tokens)::BIGINT AS tokens
+    SELECT run, kind, cause, took, sum(tokens)::BIGINT AS tokens
     FROM reuse
     WHERE run IN (getvariable('run'), getvariable('other'))
     GROUP BY ALL
@@ -20,9 +19,7 @@ WITH summed AS (
     SELECT
         coalesce(mine.kind, theirs.kind) AS kind,
         coalesce(mine.cause, theirs.cause) AS cause,
-        coalesce(mine.event, theirs.event) AS event,
         coalesce(mine.took, theirs.took) AS took,
-        coalesce(mine.pool, theirs.pool) AS pool,
         coalesce(mine.tokens, 0) AS tokens,
         coalesce(theirs.tokens, 0) AS other_tokens,
         coalesce(mine.share, 0) AS share,
@@ -30,13 +27,12 @@ WITH summed AS (
     FROM mine
     FULL JOIN theirs
         ON mine.kind = theirs.kind AND mine.cause IS NOT DISTINCT FROM theirs.cause
-        AND mine.event IS NOT DISTINCT FROM theirs.event AND mine.took IS NOT DISTINCT FROM theirs.took
+        AND mine.took IS NOT DISTINCT FROM theirs.took
 )
 SELECT
-    kind, cause, event, took, pool, tokens, other_tokens,
+    kind, cause, took, tokens, other_tokens,
     other_tokens - tokens AS difference,
     round(share, 4) AS share,
-    round(other_share, 4) AS other_share,
-    round(other_share - share, 4) AS share_change
+    round(other_share, 4) AS other_share
 FROM joined
-ORDER BY kind <> 'hit', abs(other_tokens - tokens) DESC, kind, cause, event, took
+ORDER BY kind <> 'hit', abs(other_tokens - tokens) DESC, kind, cause, took

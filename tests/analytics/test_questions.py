@@ -5,6 +5,7 @@ import re
 import duckdb
 import pytest
 
+from radixledger.analytics.beside import BESIDE
 from radixledger.analytics.queries import (
     Parameter,
     Question,
@@ -19,7 +20,7 @@ from radixledger.analytics.queries import (
     view_statements,
 )
 from radixledger.analytics.store import Database
-from radixledger.analytics.tables import BESIDE, TABLES
+from radixledger.analytics.tables import TABLES
 
 from .asked import loaded
 from .faults import FAULTS

@@ -74,13 +74,11 @@ def test_two_runs_are_compared_cause_by_cause(pair: tuple[Path, Path], capfd: Ca
         (account,) = json.loads(told(capfd, "replay", "lost-reuse", run, "--json")[0])
         assert sum(int(str(row[side])) for row in found) == account["prompt_tokens"]
         lost = {
-            (row["cause"], row["event"], row["took"]): int(str(row[side]))
+            (row["cause"], row["took"]): int(str(row[side]))
             for row in found
             if row["kind"] == "lost" and row[side] != "0"
         }
-        assert lost == {
-            (each["cause"], each["event"], each["what"]): each["tokens"] for each in account["by_cause"]
-        }
+        assert lost == {(each["cause"], each["what"]): each["tokens"] for each in account["by_cause"]}
     assert all(
         int(str(row["difference"])) == int(str(row["other_tokens"])) - int(str(row["tokens"]))
         for row in found
