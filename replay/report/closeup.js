@@ -24,7 +24,7 @@ function accountsAt(track, pool, place) {
   const value = name => rows[at + track.number[name]];
   const held = kind => value(`${track.head.pools[pool]}_${kind}`);
   const tree = held("tree");
-  const evictable = pool === 3 ? value("host_bare") - value("host_protected")
+  const evictable = pool === HOST ? value("host_bare") - value("host_protected")
     : tree - value(["full_protected", "swa_protected", "recurrent_protected"][pool]);
   const told = {
     reserved: held("reserved") + 1, protected: tree - evictable, request: held("request"), in_flight: held("in_flight"),

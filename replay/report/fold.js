@@ -1,6 +1,8 @@
 // The states of one rank: packets are written onto tables, and tables are kept now and then, so that any moment is near.
 
-const FREE = 0, REQUEST = 3, TREE = 4;
+// Kinds of accounts and pools, by the numbers that the head names.
+const REQUEST = 3, TREE = 4, IN_FLIGHT = 5;
+const FULL = 0, SWA = 1, RECURRENT = 2, HOST = 3;
 const MOST_KEPT = 48, KEPT_BYTES = 96e6;
 
 class Tables {

@@ -14,11 +14,13 @@ class Desk {
   }
 
   async open(key, seq = null, step = null) {
+    this.wanted = key;
     if (!this.tracks.has(key)) {
       const source = this.sources.find(each => each.key === key);
       this.tracks.set(key, new Track(await unpacked(source.element.textContent)));
       source.element.remove();
     }
+    if (this.wanted !== key) return;  // another rank was chosen while this one was unpacked
     const track = this.track = this.tracks.get(key);
     this.rank = key;
     this.choice = null;

@@ -6,6 +6,13 @@ class Panel {
   constructor(desk) {
     this.desk = desk;
     this.box = document.getElementById("panel");
+    this.known = {};
+  }
+
+  // What packets say of a choice is the same at every moment: all of them are read when it is chosen, and not at each draw.
+  once(track, name, read) {
+    if (this.known.track !== track || this.known.name !== name) this.known = { track, name, found: read() };
+    return this.known.found;
   }
 
   show(track, tables, place, choice) {
@@ -43,14 +50,14 @@ class Panel {
     const name = track.head.pools[pool], rank = track.head.rank;
     const kind = tables.kind[pool][number], holder = tables.holder[pool][number];
     const facts = [["now", this.owner(track, kind, holder)], ["since", this.event(track, tables.since[pool][number])]];
-    const partners = pool === 0 ? [tables.mapped[number]].filter(Boolean)
-      : pool === 1 ? [...tables.mapped.keys()].filter(full => full && tables.mapped[full] === number) : [];
+    const partners = pool === FULL ? [tables.mapped[number]].filter(Boolean)
+      : pool === SWA ? [...tables.mapped.keys()].filter(full => full && tables.mapped[full] === number) : [];
     if (partners.length) {
-      const other = 1 - pool;
+      const other = pool === FULL ? SWA : FULL;
       facts.push(["mapped with", el("span", {}, ...partners.slice(0, 4).map(page =>
         this.link(`${track.head.pools[other]} page ${page} `, { type: "page", pool: other, number: page })))]);
     }
-    const life = lifeOf(track, pool, number);
+    const life = this.once(track, `page ${pool} ${number}`, () => lifeOf(track, pool, number));
     const now = tables.since[pool][number], shown = life.slice(-MOST_LINES);
     const last = shown.findLastIndex(step => step.since === now);
     const items = shown.map((step, place) => el("li", place === last ? { "aria-current": "true" } : {},
@@ -70,7 +77,7 @@ class Panel {
     if (life && life[5]) facts.push([life[6].toLowerCase(), this.event(track, life[5])]);
     if (live) facts.push(...this.living(track, tables, number, live));
     else facts.push(["now", life && life[5] && life[5] <= track.seq[track.place] ? "over" : "not there"]);
-    const found = eventsOf(track, number), at = Math.max(0, found.findIndex(place => place >= track.place) - MOST_LINES / 2);
+    const found = this.once(track, `request ${number}`, () => eventsOf(track, number)), at = Math.max(0, found.findIndex(place => place >= track.place) - MOST_LINES / 2);
     const items = found.slice(at, at + MOST_LINES).map(place => el("li", {}, this.event(track, track.seq[place]), ` ${eventName(track, place)} `,
       el("span", { class: "soft" }, causeText(track, place))));
     return [el("h3", {}, rid ? `Request ${rid}` : `Request ${number}`), definitions(facts),
@@ -94,7 +101,7 @@ class Panel {
 
   node(track, tables, number) {
     const node = tables.nodes.get(number), at = track.node;
-    const events = eventsOfNode(track, number);
+    const events = this.once(track, `node ${number}`, () => eventsOfNode(track, number));
     const items = events.slice(-MOST_LINES).map(place => el("li", {}, this.event(track, track.seq[place], placeText(track, place)),
       ` ${track.tag[place] ? eventName(track, place) : ""} `, el("span", { class: "soft" }, causeText(track, place))));
     const story = [el("h4", {}, "What changed it"), el("ul", {}, ...items), ...this.left(events.length)];

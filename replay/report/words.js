@@ -46,7 +46,7 @@ function ownerText(track, kind, holder) {
     return holder ? `request ${holder}${rid ? ` (${rid})` : ""}` : "request (unbound)";
   }
   if (kind === TREE) return `node ${holder} of the tree`;
-  if (kind === 5) return `transfer ${holder}, in flight`;
+  if (kind === IN_FLIGHT) return `transfer ${holder}, in flight`;
   return track.head.kinds[kind] || `unknown (${kind})`;
 }
 
@@ -70,7 +70,7 @@ function accountOf(track, tables, pool, kind, holder) {
   const node = tables.nodes.get(holder);
   if (!node) return "evictable";
   const at = track.node;
-  const locked = pool === 1 ? node[at.swa_locks] : pool === 2 ? node[at.anchors] : node[at.holds];
-  if (pool === 3) return locked > 0 || node[at.full] ? "protected" : "evictable";
+  const locked = pool === SWA ? node[at.swa_locks] : pool === RECURRENT ? node[at.anchors] : node[at.holds];
+  if (pool === HOST) return locked > 0 || node[at.full] ? "protected" : "evictable";
   return locked > 0 ? "protected" : "evictable";
 }

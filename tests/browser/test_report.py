@@ -237,6 +237,21 @@ def test_another_rank_is_shown_at_the_same_step(page: Page) -> None:
     assert before[1] == after[1]
 
 
+def test_who_changes_his_mind_while_a_rank_is_unpacked_gets_the_rank_that_he_chose_last(page: Page) -> None:
+    page.evaluate("""() => {
+      const choose = key => {
+        document.getElementById("track").value = key;
+        document.getElementById("track").dispatchEvent(new Event("change"));
+      };
+      choose("0");  // is still packed
+      choose("1");  // is there already
+    }""")
+    expect(page.locator("script.track[data-track='0']")).to_have_count(0)
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    expect(page.locator("#track")).to_have_value("1")
+    expect(page.locator("body")).to_have_attribute("data-track", "1")
+
+
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(opens: Open, page_file: Path) -> None:
     page = opens(page_file, viewport={"width": 390, "height": 844}, has_touch=True, device_scale_factor=2)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
