@@ -1,7 +1,8 @@
 """A schedule performed by the deciders of another revision of radixledger, in a process of its own.
 
 The process imports that revision, and of this one only what performs commands (this package); what was decided comes back
-as the bytes of a journal. Rule: the other revision decides, and nothing else of it is believed: events are judged here.
+as the bytes of a journal. Rule 1: the other revision decides, and nothing else of it is believed: events are judged here.
+Rule 2: what performs commands asks of the cache and the journal no more than revisions of before have; a test lists it.
 """
 
 import base64

@@ -6,6 +6,18 @@ Rule: reads only.
 import numpy as np
 
 from radixledger.cache.ledger import PoolBook
+from radixledger.cache.state import State
+from radixledger.journal.accounts import Pool
+
+
+def books(state: State) -> dict[Pool, PoolBook]:
+    """The book of each pool."""
+    return {
+        Pool.FULL: state.full,
+        Pool.SWA: state.swa,
+        Pool.RECURRENT: state.recurrent,
+        Pool.HOST: state.host,
+    }
 
 
 def free_places(book: PoolBook, wanted: bytes) -> dict[int, int]:

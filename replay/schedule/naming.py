@@ -14,14 +14,14 @@ from radixledger.cache.state import State
 from radixledger.journal import events as e
 from radixledger.journal.accounts import Kind, Pool, describe
 from radixledger.journal.events import AnyEvent
-from radixledger.journal.packed import PAGE_FIELDS
-from radixledger.replay.schedule.free_places import free_places
+from radixledger.replay.schedule.free_places import books, free_places
 from radixledger.replay.schedule.names import NameBook, Shelf, Unplayable
 from radixledger.replay.schedule.paths import node_at, path_of
 from radixledger.replay.schedule.told import ACCOUNTS, FREE, NODES, Path, Told
 
 _OF_STATES = (e.StateTaken, e.StateCopied, e.StateTracked, e.StateReplaced, e.StateDonated, e.StateFreed)
 _POOLS = {"swa": Pool.SWA, "host": Pool.HOST, "recurrent": Pool.RECURRENT}
+_PAGES = {"full", "unmapped", "swa", "host", "recurrent", "fresh", "old", "row", "source", "target", "slots", "slot", "former", "pages"}  # fmt: skip
 _TAKEN: dict[type, tuple[str, ...]] = {
     e.Allocated: ("full", "swa"),
     e.Extended: ("full", "swa"),
@@ -95,9 +95,9 @@ class Naming:
             return tuple(self._node(each) for each in np.frombuffer(value, "<i8").tolist())
         if name in ACCOUNTS:
             return self._account(value)
-        if name in PAGE_FIELDS:
+        if name in _PAGES:
             pool = self._pool(event, name)
-            free = free_places(self.state.books[pool], value) if name in _TAKEN.get(type(event), ()) else {}
+            free = free_places(books(self.state)[pool], value) if name in _TAKEN.get(type(event), ()) else {}
             names = self._shelves[pool].names
             numbers: list[int] = np.frombuffer(value, "<i4").tolist()
             if not free:
@@ -125,7 +125,7 @@ class Naming:
             return _packed([self._number_of_node(each) for each in value], "<i8")
         if name in ACCOUNTS:
             return self._number_of_account(value)
-        if name in PAGE_FIELDS:
+        if name in _PAGES:
             pool = self._pool(told, name)
             return _packed([self._number_of_page(pool, each) for each in value], "<i4")
         if name == "boundary":
@@ -156,14 +156,14 @@ class Naming:
 
     def _held(self, pool: Pool, number: int) -> tuple[str, Any]:
         """A page that is handed out although it is not free: the kind of account that it is in, and its name."""
-        accounts = self.state.books[pool].account
+        accounts = books(self.state)[pool].account
         kind = describe(int(accounts[number])).partition("(")[0] if 0 <= number < len(accounts) else "nowhere"
         return kind, self._shelves[pool].names.get(number, number)
 
     def _number_of_page(self, pool: Pool, told: Any) -> int:
         if not isinstance(told, tuple):
             return _number(self._shelves[pool], told)
-        free = np.frombuffer(bytes(self.state.books[pool].free), "<i4")
+        free = np.frombuffer(bytes(books(self.state)[pool].free), "<i4")
         if told[0] != FREE:
             number = _number(self._shelves[pool], told[1])
             if self._held(pool, number)[0] != told[0]:
