@@ -107,3 +107,9 @@ def opens(browser: Browser) -> Iterator[Open]:
     for context in contexts:
         context.close()
     assert wrong == []
+
+
+@pytest.fixture
+def page(opens: Open, page_file: Path) -> Page:
+    """The report of the incident, opened on a desk."""
+    return opens(page_file, viewport={"width": 1280, "height": 900})

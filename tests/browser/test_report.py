@@ -41,11 +41,6 @@ FOLDED = """async ([coded, places]) => {
 }"""
 
 
-@pytest.fixture
-def page(opens: Open, page_file: Path) -> Page:
-    return opens(page_file, viewport={"width": 1280, "height": 900})
-
-
 def at(page: Page, seq: int) -> None:
     """Wait until the page shows an event."""
     expect(page.locator("body")).to_have_attribute("data-seq", str(seq))
@@ -223,33 +218,6 @@ def account_of(state: State, account: int) -> str:
     if account & 7 != Kind.TREE:
         return Kind(account & 7).name.lower()
     return "protected" if state.nodes[account >> 3].holds > 0 else "evictable"
-
-
-def test_another_rank_is_shown_at_the_same_step(page: Page) -> None:
-    page.locator("#slider").fill("150")
-    at(page, 150)
-    before = re.search(r"step ([\d,]+)", page.locator("#told").inner_text())
-    page.locator("#track").select_option("0")
-    expect(page.locator("body")).to_have_attribute("data-track", "0")
-    after = re.search(r"step ([\d,]+)", page.locator("#told").inner_text())
-    assert before is not None
-    assert after is not None
-    assert before[1] == after[1]
-
-
-def test_who_changes_his_mind_while_a_rank_is_unpacked_gets_the_rank_that_he_chose_last(page: Page) -> None:
-    page.evaluate("""() => {
-      const choose = key => {
-        document.getElementById("track").value = key;
-        document.getElementById("track").dispatchEvent(new Event("change"));
-      };
-      choose("0");  // is still packed
-      choose("1");  // is there already
-    }""")
-    expect(page.locator("script.track[data-track='0']")).to_have_count(0)
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    expect(page.locator("#track")).to_have_value("1")
-    expect(page.locator("body")).to_have_attribute("data-track", "1")
 
 
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(opens: Open, page_file: Path) -> None:
