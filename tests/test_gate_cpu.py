@@ -43,6 +43,12 @@ def test_every_test_file_of_the_project_is_in_the_manifest_and_none_is_turned_of
     assert {row for rows in manifest.rows.values() for row in rows} >= {f"R{row}" for row in range(205, 212)}
 
 
+def test_every_file_that_needs_a_browser_is_left_by_name_to_who_has_one() -> None:
+    """R212: the gate runs on machines without one, whatever marks say."""
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "browser").glob("test_*.py")}
+    assert files == {name for name in read_manifest(ROOT).left if name.startswith("tests/browser/")}
+
+
 def test_a_tree_that_is_as_its_manifest_says_passes_and_leaves_its_evidence(tmp_path: Path) -> None:
     """R212, R215: the manifest's hash, the counts, the checks' output, and the hash of each file."""
     passed, told = gated(house(tmp_path), lint=(sys.executable, "-c", "print('spotless')"))
