@@ -13,10 +13,10 @@ from radixledger.journal.events import Opened, Refused
 from radixledger.replay.reduce.incident import Incident
 from radixledger.replay.schedule.commands import AnyCommand
 from radixledger.replay.schedule.elsewhere import Elsewhere
+from radixledger.replay.schedule.named_event import NamedEvent
 from radixledger.replay.schedule.redriven import judged, sentence
 from radixledger.replay.schedule.setting import keys_of, stage_for
 from radixledger.replay.schedule.stage import Stage
-from radixledger.replay.schedule.told import Told
 
 Decide = Callable[[Opened, Sequence[AnyCommand]], list[Elsewhere]]
 """Performs commands on a rank that was opened so."""
@@ -80,7 +80,7 @@ def counterfactual(incident: Incident, decide: Decide) -> Counterfactual:
     )  # fmt: skip
 
 
-def _told(stage: Stage, command: AnyCommand, answer: Elsewhere) -> list[Told]:
+def _told(stage: Stage, command: AnyCommand, answer: Elsewhere) -> list[NamedEvent]:
     """The answer by names; `stage` follows it."""
     stage.begin(command)
     for event in answer.events:

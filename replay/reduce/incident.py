@@ -16,10 +16,10 @@ from radixledger.journal.reader import JournalReader
 from radixledger.replay.audit import Audit
 from radixledger.replay.fold import opened_state
 from radixledger.replay.laws import OF_EVENTS, OF_STATES
+from radixledger.replay.reading.recorded import Reader, Recorded
 from radixledger.replay.reduce.victims import NO_SCENE, Scene
 from radixledger.replay.schedule.commands import AnyCommand
-from radixledger.replay.schedule.recorded import Reader, Recorded
-from radixledger.replay.schedule.told import Told as NamedEvent
+from radixledger.replay.schedule.named_event import NamedEvent
 from radixledger.replay.search.narrow import traced_back
 from radixledger.replay.seek import Watch, beginning_of, frames_upto
 from radixledger.replay.verdict import RankReport, Told

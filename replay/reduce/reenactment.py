@@ -11,18 +11,18 @@ from typing import NamedTuple
 from radixledger.cache.evolve import STRANGE
 from radixledger.cache.refusals import LawBroken, RankPoisoned, Refusal
 from radixledger.journal.events import Admitted, AnyEvent, Opened, Refused
+from radixledger.replay.reading.recorded import Recorded
 from radixledger.replay.reduce.incident import Deed, Incident
 from radixledger.replay.reduce.participants import less, names_in
 from radixledger.replay.reduce.victims import scene
 from radixledger.replay.schedule import commands as c
 from radixledger.replay.schedule.letters import Alphabet
+from radixledger.replay.schedule.named_event import NamedEvent
 from radixledger.replay.schedule.names import Unplayable
-from radixledger.replay.schedule.recorded import Recorded
 from radixledger.replay.schedule.redriven import judged
 from radixledger.replay.schedule.setting import stage_for
 from radixledger.replay.schedule.stage import Stage, titles_of
-from radixledger.replay.schedule.told import Told
-from radixledger.replay.verdict import Told as Finding
+from radixledger.replay.verdict import Told
 
 _FAILED = (Unplayable, RankPoisoned, *STRANGE)
 """What a command ends in that cannot be performed here: it names what there is not, or the cache gave up."""
@@ -32,7 +32,7 @@ class Enacted(NamedTuple):
     """What part of an incident came to: the events of each deed, and the first finding."""
 
     events: list[list[AnyEvent]]
-    first: Finding
+    first: Told
 
     @property
     def size(self) -> int:
@@ -40,7 +40,7 @@ class Enacted(NamedTuple):
         return sum(map(len, self.events))
 
 
-def decided(stage: Stage, deed_command: object) -> tuple[Told, ...] | None:
+def decided(stage: Stage, deed_command: object) -> tuple[NamedEvent, ...] | None:
     """What the installed decider decides on a command; None where that cannot be told."""
     try:
         stage.perform(deed_command)  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def _taken_for_granted(incident: Incident, named: Sequence[Recorded]) -> list[De
     return [*deeds, Deed(last.command, tuple(last.told), ())]
 
 
-def _prefix(told: Iterable[Told]) -> int:
+def _prefix(told: Iterable[NamedEvent]) -> int:
     """How many tokens a request was given by the tree when it was admitted."""
     return next((int(dict(each.fields)["prefix"]) for each in told if each.kind is Admitted), 0)
 

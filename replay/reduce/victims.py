@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from radixledger.cache.state import Node
 from radixledger.journal.events import Demoted, HostDropped, Removed, Tombstoned
+from radixledger.replay.schedule.named_event import NamedEvent
 from radixledger.replay.schedule.paths import node_at, path_of
 from radixledger.replay.schedule.stage import Stage
-from radixledger.replay.schedule.told import Told
 
 _CHOSEN = (Removed, Tombstoned, Demoted, HostDropped)
 
@@ -35,7 +35,7 @@ class Scene(NamedTuple):
 NO_SCENE = Scene()
 
 
-def scene(stage: Stage, events: Iterable[Told]) -> Scene:
+def scene(stage: Stage, events: Iterable[NamedEvent]) -> Scene:
     """The scene in which these victims are chosen; the state is the one before."""
     state, spelled = stage.rank.state, stage.alphabet.spelled
     chosen = [dict(each.fields)["node"] for each in events if each.kind in _CHOSEN]

@@ -15,9 +15,9 @@ from radixledger.journal import events as e
 from radixledger.journal.accounts import Kind, Pool, describe
 from radixledger.journal.events import AnyEvent
 from radixledger.replay.schedule.free_places import books, free_places
+from radixledger.replay.schedule.named_event import ACCOUNTS, FREE, NODES, NamedEvent, Path
 from radixledger.replay.schedule.names import NameBook, Shelf, Unplayable
 from radixledger.replay.schedule.paths import node_at, path_of
-from radixledger.replay.schedule.told import ACCOUNTS, FREE, NODES, Path, Told
 
 _OF_STATES = (e.StateTaken, e.StateCopied, e.StateTracked, e.StateReplaced, e.StateDonated, e.StateFreed)
 _POOLS = {"swa": Pool.SWA, "host": Pool.HOST, "recurrent": Pool.RECURRENT}
@@ -59,14 +59,14 @@ class Naming:
         """Nodes that the events told since the last command have made."""
         self._made: dict[Path, int] = {}
 
-    def tell(self, event: AnyEvent) -> Told:
+    def tell(self, event: AnyEvent) -> NamedEvent:
         """The event by names."""
         self._grow(event)
-        return Told(
+        return NamedEvent(
             type(event), tuple((field.name, self._told(event, field.name)) for field in fields(event))
         )
 
-    def untell(self, told: Told) -> AnyEvent:
+    def untell(self, told: NamedEvent) -> AnyEvent:
         """The event that is told so here. Raises Unplayable for names that mean nothing here."""
         event: AnyEvent = told.kind(**{name: self._untold(told, name, value) for name, value in told.fields})
         self._grow(event)
@@ -113,7 +113,7 @@ class Naming:
         text = {"key": self._texts.spelled, "namespace": self._texts.space}.get(name)
         return text(value) if text is not None else value
 
-    def _untold(self, told: Told, name: str, value: Any) -> Any:
+    def _untold(self, told: NamedEvent, name: str, value: Any) -> Any:
         if name == "request":
             new = told.kind is e.Admitted and value not in self._names.requests.numbers
             return self._next_request() if new else _number(self._names.requests, value)
@@ -143,13 +143,15 @@ class Naming:
             raise Unplayable("all rows have a request")
         return self.state.next_request * (rows.mask + 1) + rows.free[-1]
 
-    def _pool(self, event: AnyEvent | Told, name: str) -> Pool:
-        kind = event.kind if isinstance(event, Told) else type(event)
+    def _pool(self, event: AnyEvent | NamedEvent, name: str) -> Pool:
+        kind = event.kind if isinstance(event, NamedEvent) else type(event)
         if kind in _OF_STATES:
             return Pool.RECURRENT
         if name == "pages":
             pool = (
-                dict(event.fields)["pool"] if isinstance(event, Told) else getattr(event, "pool", Pool.FULL)
+                dict(event.fields)["pool"]
+                if isinstance(event, NamedEvent)
+                else getattr(event, "pool", Pool.FULL)
             )
             return Pool(pool) if pool in self._shelves else Pool.FULL
         return _POOLS.get(name, Pool.FULL)
@@ -223,7 +225,7 @@ class Naming:
             node = node.parent
         return node.end if node is not None and boundary else 0
 
-    def _boundary(self, told: Told, depth: int) -> int:
+    def _boundary(self, told: NamedEvent, depth: int) -> int:
         """The mark that stands so deep in the path of the event, or the next one that is made."""
         fields = dict(told.fields)
         if not depth or fields.get("marked"):

@@ -17,10 +17,9 @@ from radixledger.journal.redact import PLAIN
 from radixledger.journal.units import Rank, Seq, TokenCount
 from radixledger.replay.audit import Audit
 from radixledger.replay.schedule.commands import AnyCommand
+from radixledger.replay.schedule.named_event import NamedEvent
 from radixledger.replay.schedule.setting import stage_for
-from radixledger.replay.schedule.told import Told
-from radixledger.replay.verdict import RankReport
-from radixledger.replay.verdict import Told as Finding
+from radixledger.replay.verdict import RankReport, Told
 
 
 class Redriven(NamedTuple):
@@ -70,7 +69,7 @@ def opened_for(route: str, config: Config, window_need: int | None = None) -> Op
     return Opened("", Rank(0), 1, 0, route, config, need, key_stride(config), PLAIN)
 
 
-def judged(opened: Opened, commands: Iterable[Sequence[AnyEvent]]) -> list[Finding]:
+def judged(opened: Opened, commands: Iterable[Sequence[AnyEvent]]) -> list[Told]:
     """What is wrong in a journal of these commands, in order."""
     audit = Audit(RankReport(run="", rank=0))
     seq = 1
@@ -82,7 +81,7 @@ def judged(opened: Opened, commands: Iterable[Sequence[AnyEvent]]) -> list[Findi
     return sorted(audit.report.findings, key=lambda each: each.seq)
 
 
-def sentence(told: Told) -> str:
+def sentence(told: NamedEvent) -> str:
     """An event by names, as one line: what is of no account is left out."""
     said = ((name, label(value) if name == "cause" else value) for name, value in told.fields)
     fields = (

@@ -33,11 +33,11 @@ from radixledger.journal.units import (
 from radixledger.replay.schedule import commands as c
 from radixledger.replay.schedule.commands import Command
 from radixledger.replay.schedule.letters import Alphabet
+from radixledger.replay.schedule.named_event import NamedEvent
 from radixledger.replay.schedule.names import NameBook, Unplayable
 from radixledger.replay.schedule.naming import Naming, Texts
 from radixledger.replay.schedule.paths import node_at
 from radixledger.replay.schedule.played_rank import PlayedRank
-from radixledger.replay.schedule.told import Told
 
 NEVER = 1 << 60
 
@@ -57,7 +57,7 @@ class Stage:
         self.alphabet = alphabet
         self.events: list[AnyEvent] = []
         """Those of the command under way, or of the last one."""
-        self.told: list[Told] = []
+        self.told: list[NamedEvent] = []
         """The same by names."""
         self.names = NameBook()
         self._titles: list[str] = []
@@ -104,7 +104,7 @@ class Stage:
         self.rank.become(before.state)
         self.naming.state = before.state
 
-    def take(self, command: Command | None, told: Iterable[Told]) -> list[AnyEvent]:
+    def take(self, command: Command | None, told: Iterable[NamedEvent]) -> list[AnyEvent]:
         """Fold what somebody else decided on this command; the events that are told so here. Raises Unplayable."""
         self.begin(command)
         for each in told:

@@ -12,10 +12,11 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank, Seq
 from radixledger.journal.writer import Policy
+from radixledger.replay.fold import opened_state
+from radixledger.replay.reading.recorded import Reader, Recorded
 from radixledger.replay.schedule import commands as c
 from radixledger.replay.schedule.letters import Alphabet, letter
 from radixledger.replay.schedule.names import Unplayable
-from radixledger.replay.schedule.recorded import Recorded, commands_of
 from radixledger.replay.schedule.setting import spelling_of, stage_for
 
 from .. import witnesses
@@ -38,6 +39,20 @@ PLAYED = (
 )  # fmt: skip
 """One setting of each kind; pages that a writer which goes on was told of are no rank's to name."""
 OF_THE_WRITER = (e.Refused, e.Digested, e.Closed, e.Snapshotted)
+
+
+def commands_of(frames: Iterable[Frame]) -> list[Recorded]:
+    """The commands of the last epoch of some frames, which begin with `Opened`, in order; empty for none."""
+    reader: Reader | None = None
+    recorded: list[Recorded] = []
+    for frame in frames:
+        first = frame.events[0]
+        if isinstance(first, e.Opened):
+            reader, recorded = Reader(opened_state(first, frame.seq_first)), []
+            frame = frame._replace(seq_first=Seq(frame.seq_first + 1), events=frame.events[1:])
+        if reader is not None:
+            recorded += reader.read(frame)
+    return reader.completed(recorded) if reader is not None else []
 
 
 def performed(frames: Iterable[Frame]) -> list[Recorded]:

@@ -1,4 +1,4 @@
-"""How matches, strangers' inserts, locks and evictions are read off what was decided, see `reading`.
+"""How matches, strangers' inserts, locks and evictions are read off what was decided, see `reads`.
 
 A match says how far the tree went and where it stopped; the rest of its key is made up so that nothing goes further.
 Rule: what a path is called is read behind the command, when all of its nodes are there.
@@ -12,9 +12,9 @@ from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation, Site
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import ROOT, UNBOUND, Pages
+from radixledger.replay.reading.parting import operation_of, site_of
+from radixledger.replay.reading.reads import Events, Reading, Reads, one
 from radixledger.replay.schedule import commands as c
-from radixledger.replay.schedule.parting import operation_of, site_of
-from radixledger.replay.schedule.reading import Events, Reading, Reads, one
 
 _NOBODY = request_account(UNBOUND)
 

@@ -1,6 +1,6 @@
 """An event by its names: what is compared between two runs, and said again in other words.
 
-Rule: a told event holds names, letters and counts, and nothing that was numbered by a run.
+Rule: an event by names holds names, letters and counts, and nothing that was numbered by a run.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -17,15 +17,15 @@ Path = tuple[str, str]
 """A namespace, and the letters of a path in it."""
 
 
-class Told(NamedTuple):
+class NamedEvent(NamedTuple):
     """An event by its names."""
 
     kind: type
     fields: tuple[tuple[str, Any], ...]
 
-    def respelled(self, spelling: "Spells") -> "Told":
+    def respelled(self, spelling: "Spells") -> "NamedEvent":
         """The same in other letters and names."""
-        return Told(
+        return NamedEvent(
             self.kind, tuple((name, _respelled(name, value, spelling)) for name, value in self.fields)
         )
 

@@ -5,12 +5,12 @@ Rule: an event that is all there is to its command decides by its type; everythi
 
 from radixledger.journal import events as e
 from radixledger.journal.causes import Operation
+from radixledger.replay.reading import of_pages as pages
+from radixledger.replay.reading import of_requests as requests
+from radixledger.replay.reading import of_the_tree as tree
+from radixledger.replay.reading.parting import operation_of
+from radixledger.replay.reading.reads import Events, Reading, ReadingOf, Reads
 from radixledger.replay.schedule import commands as c
-from radixledger.replay.schedule import readings_of_pages as pages
-from radixledger.replay.schedule import readings_of_requests as requests
-from radixledger.replay.schedule import readings_of_the_tree as tree
-from radixledger.replay.schedule.parting import operation_of
-from radixledger.replay.schedule.reading import Events, Reading, ReadingOf, Reads
 
 _BY_EVENT: dict[type, ReadingOf] = {
     e.Stepped: requests.step,

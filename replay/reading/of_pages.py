@@ -1,4 +1,4 @@
-"""How commands about pages, state slots and the record are read off what was decided, see `reading`.
+"""How commands about pages, state slots and the record are read off what was decided, see `reads`.
 
 Rule: pages are called by what they were handed out as, before the command.
 """
@@ -12,10 +12,10 @@ from radixledger.journal.accounts import Kind, Pool
 from radixledger.journal.causes import Site
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import UNBOUND
+from radixledger.replay.reading.parting import site_of
+from radixledger.replay.reading.reads import Events, Reading, ReadingOf, Reads, one
 from radixledger.replay.schedule import commands as c
 from radixledger.replay.schedule.commands import AnyCommand
-from radixledger.replay.schedule.parting import site_of
-from radixledger.replay.schedule.reading import Events, Reading, ReadingOf, Reads, one
 
 _FREES: dict[int, type[c.Free | c.FreeFull | c.FreeSwa]] = {
     Site.FULL_ONLY: c.FreeFull,

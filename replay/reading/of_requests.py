@@ -1,4 +1,4 @@
-"""How commands of a request's life are read off what was decided, see `reading`.
+"""How commands of a request's life are read off what was decided, see `reads`.
 
 What a request was cached under is what it asked for; how much of it a command gave the tree follows from what it freed
 behind. Rule: pages are counted by the row before the command.
@@ -14,11 +14,11 @@ from radixledger.journal import events as e
 from radixledger.journal.causes import Site
 from radixledger.journal.moves import ids_of, pages_of
 from radixledger.journal.units import UNBOUND
+from radixledger.replay.reading.of_the_tree import last_node
+from radixledger.replay.reading.parting import site_of
+from radixledger.replay.reading.reads import Events, Reading, ReadingOf, Reads, one, request_of
 from radixledger.replay.schedule import commands as c
 from radixledger.replay.schedule.commands import AnyCommand
-from radixledger.replay.schedule.parting import site_of
-from radixledger.replay.schedule.reading import Events, Reading, ReadingOf, Reads, one, request_of
-from radixledger.replay.schedule.readings_of_the_tree import last_node
 
 
 def admit(reader: Reads, events: Events) -> Reading:

@@ -16,20 +16,19 @@ from radixledger.cache.component_table import components_of
 from radixledger.cache.evolve import STRANGE, evolve
 from radixledger.cache.routes import route_of
 from radixledger.cache.state import Receipt, State
-from radixledger.journal.events import AnyEvent, Matched, Opened, Stop, Unlocked
+from radixledger.journal.events import AnyEvent, Matched, Stop, Unlocked
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import ROOT, Seq
-from radixledger.replay.fold import opened_state
+from radixledger.replay.reading.parting import parted
+from radixledger.replay.reading.readings import reading_of
+from radixledger.replay.reading.reads import Reading
 from radixledger.replay.schedule import commands as c
 from radixledger.replay.schedule.commands import AnyCommand
 from radixledger.replay.schedule.letters import Letters
+from radixledger.replay.schedule.named_event import NamedEvent
 from radixledger.replay.schedule.names import NameBook, Unplayable
 from radixledger.replay.schedule.naming import Naming, Texts
-from radixledger.replay.schedule.parting import parted
 from radixledger.replay.schedule.paths import path_to
-from radixledger.replay.schedule.reading import Reading
-from radixledger.replay.schedule.readings import reading_of
-from radixledger.replay.schedule.told import Told
 
 WAYS = 64
 """So many paths are tried for one that a match can have gone."""
@@ -47,7 +46,7 @@ class Recorded(NamedTuple):
     command: AnyCommand | None
     seq: int
     events: list[AnyEvent]
-    told: list[Told]
+    told: list[NamedEvent]
 
 
 class Reader:
@@ -62,7 +61,7 @@ class Reader:
         self.naming = Naming(
             state, self.names, Texts(self.letters.spelled, self.letters.space, self.rid, lambda _: b"")
         )
-        self._told: list[Told] = []
+        self._told: list[NamedEvent] = []
         self.titles: list[str] = []
         """The names that the command under way gave."""
         self._counts: dict[str, int] = {}
@@ -228,17 +227,3 @@ class Reader:
     def slot(self, number: int) -> str:
         """The name of a state slot."""
         return self.names.states.names.get(number, f"@{number}")
-
-
-def commands_of(frames: Iterable[Frame]) -> list[Recorded]:
-    """The commands of the last epoch of some frames, which begin with `Opened`, in order; empty for none."""
-    reader: Reader | None = None
-    recorded: list[Recorded] = []
-    for frame in frames:
-        first = frame.events[0]
-        if isinstance(first, Opened):
-            reader, recorded = Reader(opened_state(first, frame.seq_first)), []
-            frame = frame._replace(seq_first=Seq(frame.seq_first + 1), events=frame.events[1:])
-        if reader is not None:
-            recorded += reader.read(frame)
-    return reader.completed(recorded) if reader is not None else []
