@@ -144,6 +144,8 @@ def ask_sql(
         if result is None:
             raise QuestionError("the query is empty")
         return Answer(_distinct([column[0] for column in result.description or ()]), result.fetchall())
+    except duckdb.OutOfMemoryException:
+        raise
     except duckdb.Error as error:
         raise QuestionError(
             f"{error}\n\n`radixledger sql --list TABLE` shows the columns of a table"

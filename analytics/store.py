@@ -175,6 +175,8 @@ def _connect(path: Path | None, *, read_only: bool) -> duckdb.DuckDBPyConnection
             raise duckdb.IOException("it is data of another kind, and nothing could be stored in it")
         # DuckDB would draw its bar on stdout, which belongs to answers.
         return connection.execute("SET enable_progress_bar = false")
+    except duckdb.OutOfMemoryException:
+        raise
     except duckdb.Error as error:
         raise StoreError(f"{path} cannot be opened as a DuckDB database: {error}") from error
 

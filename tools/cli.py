@@ -161,6 +161,9 @@ def run(arguments: list[str] | None = None) -> int:
     except OSError as error:
         CommandFailure(copies.told(_os_error_text(error))).show()
         return UNREADABLE
+    except MemoryError as error:
+        CommandFailure(_memory_text(error)).show()
+        return UNREADABLE
     except Exception:  # noqa: BLE001 — the last door: a bug must not leave with 1, which means findings
         traceback.print_exc()
         remark("This is a bug in radixledger; the lines above say where.")
@@ -171,6 +174,11 @@ def run(arguments: list[str] | None = None) -> int:
 def _os_error_text(error: OSError) -> str:
     reason = error.strerror or str(error)
     return f"{error.filename}: {reason}" if error.filename is not None else reason
+
+
+def _memory_text(error: MemoryError) -> str:
+    more = "give the process more (`ulimit -v`, the limit of its container), or ask it about less: one --rank, fewer --processes, smaller pools"
+    return "\n".join(filter(None, (f"there was not enough memory: {more}", str(error))))
 
 
 def _point_stdout_at_nothing() -> None:

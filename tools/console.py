@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from textwrap import wrap
 from typing import NoReturn
 
@@ -165,20 +164,6 @@ def print_facts(facts: Mapping[str, object], *, title: str = "") -> None:
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
         _print_fact(console, name, value, width)
-
-
-def check_place(output: Path, *, force: bool) -> None:
-    """Refuse a place where no file can go, before anything is read; raises CommandFailure."""
-    if output.exists() and not output.is_file():
-        raise CommandFailure(f"{output} is no file that could be replaced: name another one", USAGE)
-    if output.exists() and not force:
-        raise CommandFailure(
-            f"{output} is there already: name another file, or replace it with --force", USAGE
-        )
-    if not output.absolute().parent.is_dir():
-        raise CommandFailure(
-            f"{output.absolute().parent} is no folder: make it first, or name another file", USAGE
-        )
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from radixledger.tools.console import (
     waiting,
 )
 from radixledger.tools.printable import say
-from radixledger.tools.replay.arguments import rank_option, the_rank
+from radixledger.tools.ranks import rank_option, the_rank
 from radixledger.tools.run_argument import as_given, run_of_one_rank_argument
 from radixledger.tools.watching import watched
 

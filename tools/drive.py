@@ -38,7 +38,9 @@ from radixledger.tools.console import (
     seconds_text,
 )
 from radixledger.tools.driver import Driver, StepClock
+from radixledger.tools.numbers import INT32_MAX, Whole
 from radixledger.tools.opening import MOST_RANKS, Recording, open_rank
+from radixledger.tools.places import check_key_place, check_run_place
 from radixledger.tools.policy_options import Policies, policy_options
 from radixledger.tools.route_options import Asked, route_for, route_options
 from radixledger.tools.streams import BadTrace, Job, TraceStream, read_trace
@@ -157,16 +159,26 @@ def drive_rank(
 @route_options
 @policy_options
 @windows_option
-@click.option("--page-size", default=128, show_default=True, help="Tokens per page.")
 @click.option(
-    "--window", default=1024, show_default=True, help="Sliding window in tokens; 0: a model without one."
+    "--page-size", type=Whole(1, INT32_MAX), default=128, show_default=True, help="Tokens per page."
 )
-@click.option("--full-pages", default=4096, show_default=True, help="FULL pages of each rank.")
-@click.option("--swa-pages", type=int, help="SWA pages of each rank.  [default: by the sizing rule]")
+@click.option(
+    "--window",
+    type=Whole(0, INT32_MAX),
+    default=1024,
+    show_default=True,
+    help="Sliding window in tokens; 0: a model without one.",
+)
+@click.option(
+    "--full-pages", type=Whole(1, INT32_MAX), default=4096, show_default=True, help="FULL pages of each rank."
+)
+@click.option(
+    "--swa-pages", type=Whole(0, INT32_MAX), help="SWA pages of each rank.  [default: by the sizing rule]"
+)
 @click.option(
     "--chunked-prefill-size",
     "chunk",
-    type=click.IntRange(min=1),
+    type=Whole(1, INT32_MAX),
     default=2048,
     show_default=True,
     help="Prompt tokens of one step.",
@@ -174,7 +186,7 @@ def drive_rank(
 @click.option(
     "--max-running-requests",
     "running",
-    type=click.IntRange(min=1),
+    type=Whole(1, INT32_MAX),
     default=32,
     show_default=True,
     help="Live requests of each rank.",
@@ -182,12 +194,12 @@ def drive_rank(
 @click.option(
     "--dp-size",
     "ranks",
-    type=click.IntRange(1, MOST_RANKS),
+    type=Whole(1, MOST_RANKS),
     default=1,
     show_default=True,
     help="Ranks; request i goes to rank i modulo this.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many requests of the trace.")
+@click.option("--limit", type=Whole(1), help="Stop after so many requests of the trace.")
 @click.option(
     "--commit-policy",
     "policy",
@@ -210,12 +222,12 @@ def drive_rank(
 )
 @click.option(
     "--snapshot-every",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     help="Events between two snapshots of the state.  [default: none]",
 )
 @click.option(
     "--keep-bytes",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     help="Drop the oldest segments beyond this size, behind a snapshot.  [default: keep all]",
 )
 @click.option(
@@ -241,6 +253,8 @@ def command(
         raise CommandFailure(
             "say where the journal goes: --journal FOLDER, or --commit-policy off for none", USAGE
         )
+    check_run_place(run)
+    check_key_place(key_file, run)
     if swa_pages is None:
         swa_pages = 0 if window == 0 else _swa_pages_by_rule(window, page_size, running, chunk)
     config = policies.put_into(Config(

@@ -4,7 +4,7 @@ Rule: these commands only read, and `recover` and `redact` write a copy; a journ
 written, can be given to any of them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,12 +15,12 @@ import msgspec
 from radixledger.journal.doctor import Verdict, examine
 from radixledger.journal.events import Gap
 from radixledger.journal.frame import Frame
-from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.reader import JournalReader
 from radixledger.journal.recover import Recovered
 from radixledger.journal.recover import recover as recover_rank
 from radixledger.journal.redact import default_key_path, load_or_create_key, spelled_out
 from radixledger.journal.tally import tally
-from radixledger.journal.units import Rank, Seq
+from radixledger.journal.units import Seq
 from radixledger.replay.export.redaction import demand_tokens
 from radixledger.replay.export.redaction import redact as redact_rank
 from radixledger.tools.console import (
@@ -44,7 +44,11 @@ from radixledger.tools.event_lines import (
     until_closed,
 )
 from radixledger.tools.journal_tables import print_recovered, print_report, print_tally
+from radixledger.tools.lazy_group import NearGroup
+from radixledger.tools.numbers import Whole
+from radixledger.tools.places import check_key_place, check_run_place
 from radixledger.tools.printable import say
+from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.run_argument import as_given, existing_run_argument
 
 
@@ -75,9 +79,6 @@ def _event_names(_: click.Context, __: click.Parameter, words: tuple[str, ...]) 
     return [names[word.lower()] for word in words]
 
 
-rank_option = click.option(
-    "--rank", "ranks", type=int, multiple=True, help="Only this rank; may be given again. Default: all."
-)
 copy_option = click.option(
     "--to",
     "to",
@@ -87,7 +88,9 @@ copy_option = click.option(
 )
 
 
-@click.group("journal", epilog=examples("radixledger journal cat RUN", "radixledger journal doctor RUN"))
+@click.group(
+    "journal", cls=NearGroup, epilog=examples("radixledger journal cat RUN", "radixledger journal doctor RUN")
+)
 def command() -> None:
     """Look at a journal, count it, examine it, recover it, take the tokens out of it.
 
@@ -105,9 +108,9 @@ def command() -> None:
     ),
 )
 @existing_run_argument
-@rank_option
-@click.option("--from", "from_seq", type=click.IntRange(min=1), help="Begin at this event.")
-@click.option("--to", "to_seq", type=click.IntRange(min=1), help="End with this event.")
+@ranks_option
+@click.option("--from", "from_seq", type=Whole(1), help="Begin at this event.")
+@click.option("--to", "to_seq", type=Whole(1), help="End with this event.")
 @click.option(
     "--since",
     metavar="TIME",
@@ -138,7 +141,7 @@ def cat(
     follow: bool,
 ) -> None:
     """Print events, one a line: number, time, step, name, and the fields that say something."""
-    chosen = _ranks(run, ranks)
+    chosen = the_ranks(run, ranks)
     if follow and len(chosen) > 1:
         raise click.UsageError("--follow follows one rank: name it with --rank")
     if follow:
@@ -164,10 +167,6 @@ def cat(
         exit_with(FINDINGS)
 
 
-def _ranks(run: Path, chosen: Sequence[int]) -> list[Rank]:
-    return [Rank(rank) for rank in dict.fromkeys(chosen)] or ranks_in(run)
-
-
 def _frames(
     reader: JournalReader, from_seq: int | None, since: int | None, *, follow: bool
 ) -> Iterator[Frame]:
@@ -187,13 +186,13 @@ def _frames(
     epilog=examples("radixledger journal stats RUN", "radixledger journal stats RUN --rank 0 --json"),
 )
 @existing_run_argument
-@rank_option
+@ranks_option
 @click.option("--salvage", is_flag=True, help="Count on behind damage.")
 @json_flag
 def stats(run: Path, ranks: tuple[int, ...], *, salvage: bool, as_json: bool) -> None:
     """Count events and bytes by type, epochs, segments, and the time they span."""
     with progress("counting events") as advance:
-        tallies = [tally(run, rank, salvage=salvage, advance=advance) for rank in _ranks(run, ranks)]
+        tallies = [tally(run, rank, salvage=salvage, advance=advance) for rank in the_ranks(run, ranks)]
     if as_json:
         print_json(
             [msgspec.to_builtins(each) | {"bytes_per_event": each.bytes_per_event} for each in tallies]
@@ -210,12 +209,12 @@ def stats(run: Path, ranks: tuple[int, ...], *, salvage: bool, as_json: bool) ->
     epilog=examples("radixledger journal doctor RUN", "radixledger journal doctor RUN --json"),
 )
 @existing_run_argument
-@rank_option
+@ranks_option
 @json_flag
 def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
     """Examine every frame and say, file by file, what is whole and what is not. Nothing is changed."""
     with progress("examining bytes") as advance:
-        reports = [examine(run, rank, advance) for rank in _ranks(run, ranks)]
+        reports = [examine(run, rank, advance) for rank in the_ranks(run, ranks)]
     if as_json:
         print_json([msgspec.to_builtins(each) | {"findings": each.has_findings} for each in reports])
     else:
@@ -235,7 +234,7 @@ def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
 )
 @existing_run_argument
 @copy_option
-@rank_option
+@ranks_option
 @json_flag
 def recover(run: Path, to: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
     """Copy what can be read into a new run, with a Gap for what cannot. RUN itself is not touched.
@@ -244,7 +243,9 @@ def recover(run: Path, to: Path, ranks: tuple[int, ...], *, as_json: bool) -> No
     """
     _demand_room(run, to)
     with progress("copying events") as advance:
-        _tell_copied([recover_rank(run, rank, to, advance) for rank in _ranks(run, ranks)], as_json=as_json)
+        _tell_copied(
+            [recover_rank(run, rank, to, advance) for rank in the_ranks(run, ranks)], as_json=as_json
+        )
 
 
 @command.command(
@@ -261,7 +262,7 @@ def recover(run: Path, to: Path, ranks: tuple[int, ...], *, as_json: bool) -> No
     type=GivenPath(path_type=Path),
     help="Key of the hashes, made where there is none.  [default: beside the copy]",
 )
-@rank_option
+@ranks_option
 @json_flag
 def redact(run: Path, to: Path, key_file: Path | None, ranks: tuple[int, ...], *, as_json: bool) -> None:
     """Copy a run that holds token ids into one that holds keyed hashes of them, to hand to others. RUN is not touched.
@@ -270,7 +271,8 @@ def redact(run: Path, to: Path, key_file: Path | None, ranks: tuple[int, ...], *
     to yourself: with it, who knows a prompt can find it. The exit code is 1 where events were lost to damage.
     """
     _demand_room(run, to)
-    chosen = _ranks(run, ranks)
+    check_key_place(key_file, to)
+    chosen = the_ranks(run, ranks)
     for rank in chosen:
         demand_tokens(run, rank, to)
     key = load_or_create_key(key_file or default_key_path(to))
@@ -284,6 +286,7 @@ def _demand_room(run: Path, to: Path) -> None:
         raise CommandFailure(
             f"{to} is no place for a copy of {as_given(run)}, which stays as it is: name a new folder", USAGE
         )
+    check_run_place(to)
 
 
 def _tell_copied(done: list[Recovered], *, as_json: bool) -> None:

@@ -31,7 +31,25 @@ class Subcommand(NamedTuple):
     """Whether it has commands of its own, that somebody may look for beside it."""
 
 
-class LazyGroup(click.Group):
+class NearGroup(click.Group):
+    """A group that answers a name that is none with the commands that are called nearly so, here or in a group elsewhere."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click resolves it; a name that is none is answered with those that are near: here, then anywhere."""
+        name = args[0]
+        if name not in self.list_commands(ctx) and not name.startswith("-") and not ctx.resilient_parsing:
+            calls = _near(name, self, ctx) or _near(name, ctx.find_root().command, ctx.find_root())
+            ctx.fail(f"No such command {name!r}." + (f" Did you mean: {', '.join(calls)}?" if calls else ""))
+        return super().resolve_command(ctx, args)
+
+    def names(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
+        """Every name that is a command here or in a group below, with what is typed for it from here."""
+        yield from ((name, name) for name in self.list_commands(ctx))
+
+
+class LazyGroup(NearGroup):
     """A group that knows its commands by name, from `table`, and imports the one that is called."""
 
     def __init__(self, *arguments: Any, table: Mapping[str, Subcommand], **options: Any) -> None:
@@ -58,22 +76,8 @@ class LazyGroup(click.Group):
             ) from error
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click resolves it; a name that is none is answered with those that are near, in the groups below too."""
-        name = args[0]
-        if name not in self.table and not name.startswith("-") and not ctx.resilient_parsing:
-            places = dict.fromkeys(each for each, _ in self._names(ctx))
-            near = [f"{ctx.command_path} {call}" for close in get_close_matches(name, places) for call in self._calls(ctx, close)]  # fmt: skip
-            ctx.fail(f"No such command {name!r}." + (f" Did you mean: {', '.join(near)}?" if near else ""))
-        return super().resolve_command(ctx, args)
-
-    def _calls(self, ctx: click.Context, name: str) -> list[str]:
-        return [call for each, call in self._names(ctx) if each == name]
-
-    def _names(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
-        """Every name, with what is typed for it from here."""
+    def names(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
+        """As above; a group below is imported, to be asked for its own."""
         for name, entry in self.table.items():
             yield name, name
             if entry.is_group:
@@ -86,3 +90,10 @@ class LazyGroup(click.Group):
             return
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in self.table.items()])
+
+
+def _near(name: str, group: click.Command, ctx: click.Context) -> list[str]:
+    """What is typed for the commands of a group that are called nearly so."""
+    names = list(group.names(ctx)) if isinstance(group, NearGroup) else []
+    near = get_close_matches(name, dict.fromkeys(each for each, _ in names))
+    return [f"{ctx.command_path} {call}" for close in near for each, call in names if each == close]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+import duckdb
 
 from radixledger.analytics.batch import MalformedEvent
 from radixledger.analytics.folder import Folder, is_folder
@@ -31,6 +32,7 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.reuse_rows import ToldRank, tell_reuse
+from radixledger.tools.places import check_outside_runs
 from radixledger.tools.run_argument import runs_argument
 
 salvage_flag = click.option(
@@ -70,6 +72,7 @@ def command(
 ) -> None:
     """Put journals into a DuckDB file or Parquet files; a second load goes on where the first ended."""
     named = pairs(labels, "--label")
+    check_outside_runs(Path(place))
     with told_plainly():
         store = store_at(place)
         try:
@@ -126,13 +129,15 @@ def pairs(settings: Sequence[str], option: str) -> dict[str, str]:
 
 @contextmanager
 def told_plainly() -> Iterator[None]:
-    """What analytics raise for callers, as one clear message and the exit code that it means."""
+    """What analytics raise for callers, as one clear message and the exit code that it means; memory that ran out, as MemoryError."""
     try:
         yield
     except (StoreError, LoadError, QuestionError) as error:
         raise CommandFailure(str(error), USAGE) from error
     except MalformedEvent as error:
         raise CommandFailure(str(error), UNREADABLE) from error
+    except duckdb.OutOfMemoryException as error:
+        raise MemoryError(str(error)) from error
 
 
 def _check_names(runs: Sequence[Path]) -> None:

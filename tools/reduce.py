@@ -18,7 +18,6 @@ from radixledger.tools.console import (
     FINDINGS,
     USAGE,
     CommandFailure,
-    check_place,
     count_of,
     examples,
     exit_with,
@@ -27,8 +26,10 @@ from radixledger.tools.console import (
     progress,
     remark,
 )
+from radixledger.tools.numbers import Seconds
+from radixledger.tools.places import check_place, new_file
 from radixledger.tools.printable import say, say_lines
-from radixledger.tools.replay.arguments import rank_option, the_rank
+from radixledger.tools.ranks import rank_option, the_rank
 from radixledger.tools.run_argument import as_given, run_of_one_rank_argument
 from radixledger.tools.watching import watched
 
@@ -43,12 +44,10 @@ from radixledger.tools.watching import watched
 @run_of_one_rank_argument
 @rank_option
 @click.option("--law", help="The law whose first breach is wanted.  [default: the first that is broken]")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The file.  [default: stdout]"
-)
+@click.option("-o", "--output", type=new_file, help="The file.  [default: stdout]")
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0.1),
+    type=Seconds(0.1),
     default=60.0,
     show_default=True,
     help="Look for less no longer than this.",

@@ -4,6 +4,7 @@ Not here: what is on the page (`radixledger.replay.report`); this module parses 
 """
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,7 +16,6 @@ from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
     bytes_text,
-    check_place,
     count_of,
     examples,
     exit_with,
@@ -25,7 +25,9 @@ from radixledger.tools.console import (
     seconds_text,
 )
 from radixledger.tools.event_text import line
+from radixledger.tools.places import check_place, new_file
 from radixledger.tools.printable import say
+from radixledger.tools.ranks import ranks_option
 from radixledger.tools.run_argument import as_given, in_given_words, runs_argument
 from radixledger.tools.watching import watched
 
@@ -33,18 +35,20 @@ from radixledger.tools.watching import watched
 @click.command(
     epilog=examples(
         "radixledger report RUN -o report.html",
+        "radixledger report RUN --rank 3 -o rank3.html",
         "radixledger report baseline unified -o both.html --force --json",
         "radixledger report s3://incidents/monday -o monday.html",
     ),
 )
 @runs_argument
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("report.html"),
+    "-o", "--output", type=new_file, default=Path("report.html"),
     show_default=True, help="Where the page goes.",
 )  # fmt: skip
+@ranks_option
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_flag
-def command(runs: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
+def command(runs: tuple[Path, ...], output: Path, ranks: tuple[int, ...], force: bool, as_json: bool) -> None:
     """Write runs as one page to attach to a ticket: verdict, charts, findings, and every moment that was.
 
     RUNS are what `triage` takes, and the page begins with its verdict. It is one file, needs no network, and shows pools, pages,
@@ -53,7 +57,7 @@ def command(runs: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
     """
     check_place(output, force=force)
     begun = time.monotonic()
-    summary = write_page(runs, output)
+    summary = write_page(runs, output, ranks=ranks)
     if as_json:
         print_json(summary)
     else:
@@ -65,10 +69,14 @@ def command(runs: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
         exit_with(UNREADABLE)
 
 
-def write_page(runs: tuple[Path, ...], output: Path, told: list[RankTriage] | None = None) -> ReportSummary:
-    """Write the page of `runs`, with what triage `told` if it was asked already."""
+def write_page(
+    runs: tuple[Path, ...], output: Path, told: list[RankTriage] | None = None, ranks: Sequence[int] = ()
+) -> ReportSummary:
+    """Write the page of `runs`, with what triage `told` if it was asked already; else of these ranks, or of all."""
     made = f"Written by radixledger {__version__} from {', '.join(as_given(run) for run in runs)}."
-    return write_report(runs, output, tell=line, told=told, made=made, named=as_given, watched=watched)
+    return write_report(
+        runs, output, tell=line, told=told, ranks=ranks, made=made, named=as_given, watched=watched
+    )
 
 
 def _print(summary: ReportSummary, seconds: float) -> None:

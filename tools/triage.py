@@ -22,7 +22,6 @@ from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
     CommandFailure,
-    check_place,
     examples,
     exit_with,
     json_flag,
@@ -31,6 +30,9 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.next_commands import next_commands
+from radixledger.tools.numbers import Whole
+from radixledger.tools.places import check_outside_runs, check_place, new_file
+from radixledger.tools.ranks import ranks_option
 from radixledger.tools.report import write_page
 from radixledger.tools.run_argument import in_given_words, runs_argument
 from radixledger.tools.triage_text import print_triage
@@ -51,22 +53,22 @@ EVENTS_WORTH_A_PROCESS = 20_000
     ),
 )
 @runs_argument
-@click.option("--rank", type=int, help="Only this rank.")
+@ranks_option
 @click.option(
     "--report",
     "page",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=new_file,
     help="Where the page for the ticket goes.  [default: RUN-report.html here, if anything was found]",
 )
 @click.option("--no-report", is_flag=True, help="Write no page.")
 @click.option(
     "--processes",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     help="So many ranks of long journals at a time.  [default: one per CPU]",
 )
 @json_flag
 def command(
-    runs: tuple[Path, ...], rank: int | None, page: Path | None, no_report: bool, processes: int | None, as_json: bool
+    runs: tuple[Path, ...], ranks: tuple[int, ...], page: Path | None, no_report: bool, processes: int | None, as_json: bool
 ) -> None:  # fmt: skip
     """Find the first wrong event of each rank, what led to it, and whose pages it was about.
 
@@ -76,20 +78,31 @@ def command(
     """
     if page is not None:
         check_place(page, force=False)
-    told = [_as_given(each) for each in _triaged(runs, rank, processes or os.cpu_count() or 1)]
+    told = [_as_given(each) for each in _triaged(runs, ranks, processes or os.cpu_count() or 1)]
     if as_json:
         print_json({"verdict": overall(told), "ranks": [as_data(each) for each in told]})
     else:
         print_triage(told)
     found = any(each.has_findings for each in told)
-    if page is None and found and not as_json:
-        page = _free_name(runs[0])
+    if page is None and found and not as_json and not no_report:
+        page = _place_here(runs[0])
     if page is not None and not no_report:
         _write(runs, page, told)
     if found:
         exit_with(FINDINGS)
     if any(each.kind == "unreadable" for each in told):
         exit_with(UNREADABLE)
+
+
+def _place_here(run: Path) -> Path | None:
+    """Where the page goes if nobody said; None, and a word about it, in the folder of a run."""
+    page = _free_name(run)
+    try:
+        check_outside_runs(page)
+    except CommandFailure as failure:
+        remark(f"no page is written: {failure.message} with --report")
+        return None
+    return page
 
 
 def _free_name(run: Path) -> Path:
@@ -109,12 +122,12 @@ def _write(runs: tuple[Path, ...], page: Path, told: list[RankTriage]) -> None:
         remark(f"{page}: open it in a browser, attach it to the ticket")
 
 
-def _triaged(runs: Sequence[Path], rank: int | None, processes: int) -> list[RankTriage]:
+def _triaged(runs: Sequence[Path], ranks: Sequence[int], processes: int) -> list[RankTriage]:
     """One rank after the other; several at a time where they are long enough to be worth a process."""
-    places = places_of(runs, rank)
+    places = places_of(runs, ranks)
     events = sum(_events_of(run, each) for run, each in places)
     if processes == 1 or len(places) == 1 or events < EVENTS_WORTH_A_PROCESS * len(places):
-        return triage(runs, watched, rank=rank)
+        return triage(runs, watched, ranks=ranks)
     try:
         with progress(f"{len(places)} ranks", events) as advance:
             return triage_by(processes, places, advance)

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import click
 
-from radixledger.journal.reader import ranks_in
-from radixledger.journal.units import Rank
 from radixledger.replay.whatif.compare import compare
 from radixledger.replay.whatif.crew import WorkerLost
 from radixledger.replay.whatif.outcome import Comparison
@@ -22,8 +20,6 @@ from radixledger.tools.console import (
     UNREADABLE,
     USAGE,
     CommandFailure,
-    GivenPath,
-    check_place,
     examples,
     exit_with,
     json_flag,
@@ -31,6 +27,9 @@ from radixledger.tools.console import (
     progress,
     remark,
 )
+from radixledger.tools.numbers import Whole
+from radixledger.tools.places import check_place, new_file
+from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import as_given, existing_run_argument
 from radixledger.tools.whatif_plot import plotted
@@ -66,22 +65,22 @@ PLOTS = (".svg", ".html")
     metavar="NAME=V1,V2[,...]",
     help="A configuration for each value; with another --grid, for each pair.",
 )
-@click.option("--rank", type=click.IntRange(min=0), help="Only this rank.  [default: all]")
+@ranks_option
 @click.option(
     "--processes",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     help="Configurations and ranks that are sent at once.  [default: the CPUs]",
 )
 @salvage_flag
 @click.option(
     "--plot",
-    type=GivenPath(dir_okay=False, path_type=Path),
+    type=new_file,
     help="Draw it: a file that ends in .svg or .html.",
 )
 @click.option("--force", is_flag=True, help="Replace a drawing that is there.")
 @json_flag
 def command(
-    run: Path, sets: tuple[str, ...], grids: tuple[str, ...], rank: int | None, processes: int | None, salvage: bool,
+    run: Path, sets: tuple[str, ...], grids: tuple[str, ...], ranks: tuple[int, ...], processes: int | None, salvage: bool,
     plot: Path | None, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Send the recorded requests of RUN through other configurations, beside what happened.
@@ -101,7 +100,7 @@ def command(
     try:
         found = compare(
             run,
-            [Rank(rank)] if rank is not None else ranks_in(run),
+            the_ranks(run, ranks),
             configurations,
             processes=processes or os.cpu_count() or 1,
             salvage=salvage,
@@ -132,8 +131,6 @@ def _tell(run: Path, found: Comparison, plot: Path | None, as_json: bool) -> Non
 def _check_plot(plot: Path, *, force: bool) -> None:
     if plot.suffix not in PLOTS:
         raise CommandFailure(f"--plot: {plot} ends in neither of {', '.join(PLOTS)}", USAGE)
-    if not plot.parent.is_dir():
-        raise CommandFailure(f"--plot: there is no folder {plot.parent}", USAGE)
     check_place(plot, force=force)
 
 

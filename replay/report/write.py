@@ -48,21 +48,22 @@ def write_report(
     *,
     tell: Tell,
     told: Sequence[RankTriage] | None = None,
+    ranks: Sequence[int] = (),
     made: str = "",
     named: Callable[[Path], str] = str,
     watched: Watched = unwatched,
 ) -> ReportSummary:
     """Write one page for all ranks of `runs` to `path`, in place of what is there.
 
-    tell: an event as a line of text. told: what `triage` said of these runs; None: it is asked here. made: how the page came
+    tell: an event as a line of text. told: what `triage` said of these runs; None: it is asked here, of `ranks` or of all. made: how the page came
     about, for its last line. named: a run as commands on the page name it. watched: lets somebody look on while journals are read. Raises NoJournal for a folder that
     holds none, and OSError where `path` cannot be written.
     """
-    ranks = triage(list(runs), watched) if told is None else told
-    share = Share.of(len(ranks))
+    triaged = triage(list(runs), watched, ranks=ranks) if told is None else told
+    share = Share.of(len(triaged))
     sheets = [
         _sheet(each, label, share, tell, watched, named(Path(each.folder)))
-        for each, label in zip(ranks, _labels(ranks), strict=True)
+        for each, label in zip(triaged, _labels(triaged), strict=True)
     ]
     title = ", ".join(dict.fromkeys(run.absolute().name for run in runs))
     written = page(title, sheets, made).encode()

@@ -66,13 +66,13 @@ def unwatched(_: Path, __: Rank, ___: str) -> AbstractContextManager[Watch]:
 
 
 def triage(
-    folders: Sequence[Path], watched: Watched = unwatched, *, rank: int | None = None
+    folders: Sequence[Path], watched: Watched = unwatched, *, ranks: Sequence[int] = ()
 ) -> list[RankTriage]:
     """Every rank that `folders` hold, each a run, a rank of one, or a folder of runs; raises NoJournal for other folders.
 
-    rank: only ranks of this number.
+    ranks: only those of these numbers; none: all.
     """
-    return _named([triage_rank(run, each, watched) for run, each in places_of(folders, rank)])
+    return _named([triage_rank(run, each, watched) for run, each in places_of(folders, ranks)])
 
 
 def triage_by(
@@ -100,11 +100,12 @@ def _of_one(run: Path, rank: Rank, steps: Steps) -> RankTriage:
     return triage_rank(run, rank, lambda *_: nullcontext(counted))
 
 
-def places_of(folders: Sequence[Path], rank: int | None = None) -> list[tuple[Path, Rank]]:
-    """Run and rank of every journal in these folders, each once; raises NoJournal where there is none, or none of `rank`."""
-    places = [place for folder in folders for place in places_in(folder) if rank in (None, place[1])]
-    if not places:
-        raise NoJournal(folders[0], f"there is no journal of rank {rank}")
+def places_of(folders: Sequence[Path], ranks: Sequence[int] = ()) -> list[tuple[Path, Rank]]:
+    """Run and rank of every journal in these folders, each once; raises NoJournal where there is none, or none of one of `ranks`."""
+    places = [place for folder in folders for place in places_in(folder) if not ranks or place[1] in ranks]
+    for rank in ranks:
+        if all(rank != mine for _, mine in places):
+            raise NoJournal(folders[0], f"there is no journal of rank {rank}")
     return list(dict.fromkeys(places))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import click
+import numpy as np
 import pytest
 
 from radixledger import __version__
@@ -63,6 +64,11 @@ def test_an_unknown_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) 
         (["doctor"], "radixledger journal doctor?"),
         (["perfeto"], "radixledger export perfetto?"),
         (["replay", "blam"], "radixledger replay blame?"),
+        (["journal", "docto"], "radixledger journal doctor?"),
+        (["journal", "verify", "X"], "radixledger replay verify?"),
+        (["replay", "stat"], "radixledger replay state?"),
+        (["replay", "perfetto"], "radixledger export perfetto?"),
+        (["export", "repotr"], "radixledger report,"),
     ],
 )
 def test_a_command_that_is_none_is_answered_with_those_that_are_near(
@@ -239,3 +245,26 @@ def test_a_program_that_was_started_with_its_output_closed_is_no_bug() -> None:
     command = [sys.executable, "-m", "radixledger.tools.cli", "--version"]
     done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *command], stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_memory_that_runs_out_is_a_sentence_and_not_a_finding(
+    plant: Plant, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Ours and numpy's, which says how much it wanted."""
+
+    def sample() -> None:
+        np.zeros(1 << 50, np.int64)
+
+    plant(sample)
+    assert run(["sample"]) == 3
+    told = capfd.readouterr().err
+    assert "there was not enough memory: give" in told
+    assert "Unable to allocate 8.00 PiB" in told
+    assert "Traceback" not in told
+
+    def bare() -> None:
+        raise MemoryError
+
+    plant(bare)
+    assert run(["sample"]) == 3
+    assert "there was not enough memory: give" in capfd.readouterr().err

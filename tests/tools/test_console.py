@@ -3,8 +3,6 @@
 import io
 import json
 import sys
-from os import mkfifo
-from pathlib import Path
 
 import pytest
 
@@ -179,11 +177,3 @@ def test_examples_keep_their_lines() -> None:
     assert console.examples("radixledger sql run", "radixledger sql run -c Q") == (
         "\b\nExamples:\n  $ radixledger sql run\n  $ radixledger sql run -c Q"
     )
-
-
-def test_what_is_no_file_is_not_replaced_by_force_either(tmp_path: Path) -> None:
-    """A device or a pipe that a result was renamed onto would be gone for everybody."""
-    mkfifo(tmp_path / "pipe")
-    with pytest.raises(console.CommandFailure, match="no file that could be replaced"):
-        console.check_place(tmp_path / "pipe", force=True)
-    assert (tmp_path / "pipe").is_fifo()

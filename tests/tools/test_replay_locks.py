@@ -45,7 +45,7 @@ def test_each_lock_is_a_row_and_an_object(run: Path, capfd: Capture) -> None:
     """N15."""
     reader = JournalReader(run, RANK)
     report = locks_at(reader, reader.last_seq)
-    found = json.loads(told(capfd, run, "--json"))
+    (found,) = json.loads(told(capfd, run, "--json"))
     assert [(each["rid"], each["node"], each["since_seq"]) for each in found["holds"]] == [
         (hold.rid, hold.node, hold.since_seq) for hold in report.holds
     ]
@@ -58,15 +58,15 @@ def test_each_lock_is_a_row_and_an_object(run: Path, capfd: Capture) -> None:
 
 
 def test_an_event_and_a_time_can_be_named(run: Path, capfd: Capture) -> None:
-    assert json.loads(told(capfd, run, "--at", 40, "--json"))["seq"] == 40
-    assert json.loads(told(capfd, run, "--at", "+20ms", "--json"))["time_ns"] <= 20_000_000
+    assert json.loads(told(capfd, run, "--at", 40, "--json"))[0]["seq"] == 40
+    assert json.loads(told(capfd, run, "--at", "+20ms", "--json"))[0]["time_ns"] <= 20_000_000
     assert "0 locks" in told(capfd, run, "--at", 1)
 
 
 def test_a_leak_leaves_with_1_and_is_named(leaky: Path, capfd: Capture) -> None:
     """R138: the lock, whose it was, and the event that should have given it back."""
     out = told(capfd, leaky, code=1)
-    found = json.loads(told(capfd, leaky, "--json", code=1))
+    (found,) = json.loads(told(capfd, leaky, "--json", code=1))
     (fault, *_) = found["faults"]
     assert fault["fault"] == "still locked when its request ended"
     assert f"LEAKED: still locked when its request ended (event {fault['seq']})" in out
@@ -87,3 +87,18 @@ def test_what_cannot_be_answered_is_said(run: Path, tmp_path: Path, capfd: Captu
     told(capfd, run, "--at", 10**9, code=2)
     told(capfd, run, "--at", "soon", code=2)
     told(capfd, tmp_path / "nowhere", code=3)
+
+
+def test_all_ranks_are_told_and_an_event_is_one_of_a_named_rank(tmp_path: Path, capfd: Capture) -> None:
+    for rank in (0, 1):
+        written(tmp_path / "run", 60 + 30 * rank, rank=rank, ranks=2, close=False)
+    found = json.loads(told(capfd, tmp_path / "run", "--json"))
+    assert [each["rank"] for each in found] == [0, 1]
+    out = told(capfd, tmp_path / "run", "--at", "+20ms")
+    assert [line.split(",")[0] for line in out.splitlines() if line.startswith("rank ")] == [
+        "rank 0",
+        "rank 1",
+    ]
+    assert radixledger(["replay", "locks", str(tmp_path / "run"), "--at", "40"]) == 2
+    assert "say whose with --rank, or give a time" in capfd.readouterr().err
+    assert json.loads(told(capfd, tmp_path / "run", "--at", 40, "--rank", 1, "--json"))[0]["rank"] == 1

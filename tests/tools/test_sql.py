@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from radixledger.journal.accounts import request_account
@@ -237,3 +238,16 @@ def test_a_folder_that_is_no_run_cannot_be_read(tmp_path: Path, capfd: Capture) 
     (tmp_path / "empty").mkdir()
     refused(capfd, "sql", tmp_path / "empty", "hit_rate", code=3)
     refused(capfd, "load", tmp_path / "empty", "--to", tmp_path / "new.duckdb", code=3)
+
+
+def test_a_query_that_wants_too_much_memory_is_told_and_is_no_usage(
+    run: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(*_: object, **__: object) -> None:
+        raise duckdb.OutOfMemoryException("Failed to allocate block of 16777216 bytes")
+
+    monkeypatch.setattr(duckdb, "connect", connect)
+    for words in (("sql", run, "--checks"), ("load", run, "--to", run.parent / "runs.duckdb")):
+        said = refused(capfd, *words, code=3)
+        assert "there was not enough memory: give" in said
+        assert said.rstrip().endswith("Failed to allocate block of 16777216 bytes")

@@ -29,8 +29,13 @@ from radixledger.tools.console import (
     print_table,
     progress,
 )
+from radixledger.tools.numbers import Whole
+from radixledger.tools.places import check_outside_runs
 
 Part = Callable[[Path, bool], Iterator[Figure]]
+
+MOST_EVENTS = 1_000_000_000
+"""A journal of so many takes 17 GB, and three hours to verify."""
 
 
 def _operations(policy: Policy) -> Part:
@@ -77,7 +82,7 @@ WORKLOAD, REPLAY = "workload", "replay"
 )
 @click.option(
     "--events",
-    type=click.IntRange(min=1),
+    type=Whole(1, MOST_EVENTS),
     multiple=True,
     help=f"With `replay`: verify a journal of so many events; several sizes may be given.  [default: {EVENTS}]",
 )
@@ -106,6 +111,8 @@ def command(
         raise CommandFailure(f"--trace goes with the part {WORKLOAD}", USAGE)
     if events and alone != REPLAY:
         raise CommandFailure(f"--events goes with the part {REPLAY}", USAGE)
+    if folder is not None:
+        check_outside_runs(folder)
     with TemporaryDirectory(prefix="radixledger-bench-", dir=folder) as scratch:
         place = Path(scratch)
         if alone == WORKLOAD:

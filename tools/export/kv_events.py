@@ -23,7 +23,8 @@ from radixledger.tools.console import USAGE, CommandFailure, count_text, example
 from radixledger.tools.event_lines import refuse_to_follow_a_copy
 from radixledger.tools.lazy_group import imported
 from radixledger.tools.printable import say_lines
-from radixledger.tools.replay.arguments import salvage_flag, the_rank
+from radixledger.tools.ranks import rank_option, the_rank
+from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import run_of_one_rank_argument
 
 POLL_MS = 200
@@ -38,7 +39,7 @@ POLL_MS = 200
     ),
 )
 @run_of_one_rank_argument
-@click.option("--rank", type=int, help="The rank; needed where the run has several. One process for each.")
+@rank_option
 @click.option("--bind", metavar="ENDPOINT", help="Publish over ZeroMQ here.  [default: JSON lines to stdout]")
 @click.option("--replay-bind", metavar="ENDPOINT", help="Answer here who asks for earlier batches.")
 @click.option("--topic", default="kv-events", show_default=True, help="The topic of the messages.")

@@ -14,14 +14,11 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from radixledger.journal.reader import JournalReader, ranks_in
-from radixledger.journal.units import Rank
+from radixledger.journal.reader import JournalReader
 from radixledger.replay.export.perfetto import Entry, Trace
 from radixledger.tools.console import (
     FINDINGS,
-    GivenPath,
     bytes_text,
-    check_place,
     count_of,
     examples,
     exit_with,
@@ -29,7 +26,9 @@ from radixledger.tools.console import (
     print_json,
     remark,
 )
+from radixledger.tools.places import check_place, new_file
 from radixledger.tools.printable import say
+from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import run_argument
 from radixledger.tools.watching import watched
@@ -46,25 +45,24 @@ from radixledger.tools.watching import watched
 @click.option(
     "-o",
     "--output",
-    type=GivenPath(path_type=Path, dir_okay=False),
+    type=new_file,
     required=True,
     help="The file to write; compressed where its name ends in .gz.",
 )
-@click.option("--rank", type=int, help="Only this rank.")
+@ranks_option
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @salvage_flag
 @json_flag
-def command(run: Path, output: Path, rank: int | None, *, force: bool, salvage: bool, as_json: bool) -> None:
+def command(
+    run: Path, output: Path, ranks: tuple[int, ...], *, force: bool, salvage: bool, as_json: bool
+) -> None:
     """Write a trace for ui.perfetto.dev: requests, device steps and pools on one time line.
 
     A rank is a process, with a track for each row, whose slices are its requests; marks are tombstones, heals, evictions and refusals, and what broke a law: the exit code
     is 1 where there is any. The page is a web page, but it reads the file where you are: nothing is uploaded.
     """
     check_place(output, force=force)
-    readers = [
-        JournalReader(run, each, salvage=salvage)
-        for each in ([Rank(rank)] if rank is not None else ranks_in(run))
-    ]
+    readers = [JournalReader(run, each, salvage=salvage) for each in the_ranks(run, ranks)]
     begun_ns = min(next(iter(reader.frames())).time_ns for reader in readers)
     traces = [Trace(reader, begun_ns) for reader in readers]
     entries = 0

@@ -5,26 +5,18 @@ Not here: folding (`radixledger.replay`) and how results look.
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 
 import click
 
-from radixledger.journal.reader import JournalReader, ranks_in
-from radixledger.journal.units import Rank, Seq
+from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import Seq
 from radixledger.replay.seek import seq_at
 from radixledger.tools.console import USAGE, CommandFailure, remark
 from radixledger.tools.event_text import time_text
-from radixledger.tools.run_argument import as_given, only_rank
 
-rank_option = click.option("--rank", type=int, help="The rank; needed where the run has several.")
 salvage_flag = click.option(
     "--salvage", is_flag=True, help="Read around damage; a gap stands in for what is lost."
 )
-
-
-def the_rank(run: Path, rank: int | None) -> Rank:
-    """The rank that was asked for, or the only one."""
-    return Rank(rank) if rank is not None else only_rank(ranks_in(run), as_given(run))
 
 
 def seq_of(reader: JournalReader, at: str) -> Seq:

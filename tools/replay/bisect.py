@@ -40,7 +40,8 @@ from radixledger.tools.console import (
 from radixledger.tools.event_text import as_json, line, time_text
 from radixledger.tools.load import told_plainly
 from radixledger.tools.printable import say
-from radixledger.tools.replay.arguments import rank_option, salvage_flag, the_rank
+from radixledger.tools.ranks import rank_option, the_rank
+from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import run_of_one_rank_argument
 from radixledger.tools.watching import watched
 

@@ -28,8 +28,10 @@ from radixledger.tools.console import (
     print_json,
     remark,
 )
+from radixledger.tools.numbers import INT32_MAX, Whole
 from radixledger.tools.printable import say
-from radixledger.tools.replay.arguments import rank_option, salvage_flag, the_rank
+from radixledger.tools.ranks import rank_option, the_rank
+from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.replay.life_table import AnyStep, print_story, step_json
 from radixledger.tools.run_argument import run_of_one_rank_argument
 from radixledger.tools.watching import watched
@@ -54,11 +56,13 @@ CAPACITIES = {"full": "full_pages", "swa": "swa_pages", "recurrent": "recurrent_
     type=click.Choice([*CAPACITIES]),
     help="The pool that the page or slot is in; recurrent: the slots of states.",
 )
-@click.option("--page", type=int, help="A page of --pool, or the slot of a state.")
-@click.option("--slot", type=int, help="A slot of --pool: the page that holds it; of a state itself.")
-@click.option("--node", type=click.IntRange(min=1), help="A node of the radix tree.")
+@click.option("--page", type=Whole(0, INT32_MAX), help="A page of --pool, or the slot of a state.")
+@click.option(
+    "--slot", type=Whole(0, INT32_MAX), help="A slot of --pool: the page that holds it; of a state itself."
+)
+@click.option("--node", type=Whole(1), help="A node of the radix tree.")
 @click.option("--request", metavar="ID", help="A request: its request id, or its number.")
-@click.option("--last", type=click.IntRange(min=1), help="Only so many steps, the latest.")
+@click.option("--last", type=Whole(1), help="Only so many steps, the latest.")
 @salvage_flag
 @json_flag
 def command(

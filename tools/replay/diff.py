@@ -38,7 +38,8 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import as_json, line, ranges, time_text
 from radixledger.tools.printable import say
-from radixledger.tools.replay.arguments import rank_option, salvage_flag, seq_of, the_rank
+from radixledger.tools.ranks import rank_option, the_rank
+from radixledger.tools.replay.arguments import salvage_flag, seq_of
 from radixledger.tools.run_argument import RunPath, is_url, located, one_rank
 from radixledger.tools.watching import watched
 

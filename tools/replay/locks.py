@@ -12,6 +12,8 @@ from radixledger.journal.reader import JournalReader
 from radixledger.replay.locks.lock_report import Holding, LockReport, locks_at
 from radixledger.tools.console import (
     FINDINGS,
+    USAGE,
+    CommandFailure,
     count_of,
     count_text,
     examples,
@@ -23,8 +25,9 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import time_text
 from radixledger.tools.printable import say
-from radixledger.tools.replay.arguments import rank_option, salvage_flag, seq_of, the_rank
-from radixledger.tools.run_argument import run_of_one_rank_argument
+from radixledger.tools.ranks import ranks_option, the_ranks
+from radixledger.tools.replay.arguments import salvage_flag, seq_of
+from radixledger.tools.run_argument import run_argument
 from radixledger.tools.watching import watched
 
 
@@ -32,11 +35,11 @@ from radixledger.tools.watching import watched
     epilog=examples(
         "radixledger replay locks RUN",
         "radixledger replay locks RUN --rank 0 --at 41237",
-        "radixledger replay locks RUN --at +1500ms --json | jq '.holds[] | select(.fault != \"\")'",
+        "radixledger replay locks RUN --at +1500ms --json | jq '.[].holds[] | select(.fault != \"\")'",
     ),
 )
-@run_of_one_rank_argument
-@rank_option
+@run_argument
+@ranks_option
 @click.option(
     "--at",
     metavar="SEQ|TIME",
@@ -44,22 +47,33 @@ from radixledger.tools.watching import watched
 )
 @salvage_flag
 @json_flag
-def command(run: Path, rank: int | None, at: str | None, salvage: bool, as_json: bool) -> None:
+def command(run: Path, ranks: tuple[int, ...], at: str | None, salvage: bool, as_json: bool) -> None:
     """Show who holds which window, since when, for which request, and what that keeps from being evicted.
 
     Exit code 1 where a lock outlived its request, was kept beside its successor, or was given back without being held.
     """
-    reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
-    seq = reader.last_seq if at is None else seq_of(reader, at)
-    with watched(run, reader.rank) as watch:
-        report = locks_at(reader, seq, watch)
+    chosen = the_ranks(run, ranks)
+    if at is not None and at.isdecimal() and len(chosen) > 1:
+        raise CommandFailure(
+            f"--at {at} is an event, and each rank has numbers of its own: say whose with --rank, or give a time",
+            USAGE,
+        )
+    reports = []
+    for rank in chosen:
+        reader = JournalReader(run, rank, salvage=salvage)
+        seq = reader.last_seq if at is None else seq_of(reader, at)
+        with watched(run, rank) as watch:
+            reports.append(locks_at(reader, seq, watch))
+        for notice in reader.notices:
+            remark(f"rank {rank}: {notice}")
     if as_json:
-        print_json(report)
+        print_json(reports)
     else:
-        _print_report(report)
-    for notice in reader.notices:
-        remark(notice)
-    if not report.clean:
+        for place, report in enumerate(reports):
+            if place:
+                say()
+            _print_report(report)
+    if not all(report.clean for report in reports):
         exit_with(FINDINGS)
 
 

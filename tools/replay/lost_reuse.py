@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from radixledger.journal.reader import JournalReader, ranks_in
-from radixledger.journal.units import Rank
+from radixledger.journal.reader import JournalReader
 from radixledger.replay.reuse.keeping import WHY
 from radixledger.replay.reuse.memory import PAGES_REMEMBERED
 from radixledger.replay.reuse.misses import KINDS, Miss
@@ -28,7 +27,9 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.event_text import time_text
+from radixledger.tools.numbers import Whole
 from radixledger.tools.printable import say, say_lines
+from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import as_given, run_argument
 from radixledger.tools.watching import watched
@@ -43,10 +44,10 @@ from radixledger.tools.watching import watched
     ),
 )
 @run_argument
-@click.option("--rank", type=int, help="Only this rank.")
+@ranks_option
 @click.option(
     "--worst",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     default=8,
     show_default=True,
     help="So many of the events that cost most.",
@@ -54,7 +55,7 @@ from radixledger.tools.watching import watched
 @click.option("--each", is_flag=True, help="Print every miss, one a line, and no totals.")
 @click.option(
     "--remember",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=PAGES_REMEMBERED,
     show_default=True,
     help="Pages that are gone and remembered; about 150 bytes each.",
@@ -62,7 +63,7 @@ from radixledger.tools.watching import watched
 @salvage_flag
 @json_flag
 def command(
-    run: Path, rank: int | None, worst: int, each: bool, remember: int, salvage: bool, as_json: bool
+    run: Path, ranks: tuple[int, ...], worst: int, each: bool, remember: int, salvage: bool, as_json: bool
 ) -> None:
     """For each miss, name the event that destroyed the prefix or the window that it needed.
 
@@ -71,7 +72,7 @@ def command(
     are missing, so that not all of it is known.
     """
     accounts = []
-    for number in [Rank(rank)] if rank is not None else ranks_in(run):
+    for number in the_ranks(run, ranks):
         reader = JournalReader(run, number, salvage=salvage)
         with watched(run, number) as watch:
             reading = Reading(reader, pages=remember, watch=watch)

@@ -25,8 +25,10 @@ from radixledger.tools.event_lines import (
     until_closed,
 )
 from radixledger.tools.event_text import ranges, time_text
+from radixledger.tools.numbers import Whole
 from radixledger.tools.printable import in_a_line, say_lines
-from radixledger.tools.replay.arguments import rank_option, salvage_flag, the_rank
+from radixledger.tools.ranks import rank_option, the_rank
+from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import run_of_one_rank_argument
 
 PAGES_TOLD = 12
@@ -48,10 +50,10 @@ MANY = 100_000
 )
 @click.option("--until-violation", is_flag=True, help="End at the first alarm; asks the laws.")
 @click.option("--alarms", is_flag=True, help="Print alarms and no events; asks the laws.")
-@click.option("--from", "from_seq", type=click.IntRange(min=1), help="Print from this event on.")
+@click.option("--from", "from_seq", type=Whole(1), help="Print from this event on.")
 @click.option(
     "--last",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     default=10,
     show_default=True,
     help="Print so many events that are there already.",

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from radixledger.journal.reader import ranks_in
 from radixledger.journal.units import Rank
 from radixledger.replay.laws import OF_STATES
 from radixledger.replay.verdict import RankReport, Told
@@ -29,6 +28,7 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import ranges, time_text
 from radixledger.tools.printable import say
+from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.replay.life_table import print_story
 from radixledger.tools.run_argument import as_given, run_argument
@@ -41,22 +41,19 @@ from radixledger.tools.watching import watched
     ),
 )
 @run_argument
-@click.option("--rank", type=int, help="Only this rank.")
+@ranks_option
 @click.option(
     "--from-snapshot", is_flag=True, help="Begin at the newest good snapshot: quicker, and says less."
 )
 @salvage_flag
 @json_flag
-def command(run: Path, rank: int | None, from_snapshot: bool, salvage: bool, as_json: bool) -> None:
+def command(run: Path, ranks: tuple[int, ...], from_snapshot: bool, salvage: bool, as_json: bool) -> None:
     """Fold every event again; compare every recorded digest and ledger; check every law.
 
     Exit code 0: clean. 1: a law was broken, a digest differs or events are missing. 3: it could not be read.
     """
     begun = time.monotonic()
-    reports = [
-        _verified(run, each, from_snapshot, salvage)
-        for each in ([Rank(rank)] if rank is not None else ranks_in(run))
-    ]
+    reports = [_verified(run, each, from_snapshot, salvage) for each in the_ranks(run, ranks)]
     if as_json:
         print_json({"clean": all(each.clean for each in reports), "ranks": reports})
     else:

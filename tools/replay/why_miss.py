@@ -13,8 +13,7 @@ from textwrap import wrap
 import click
 
 from radixledger.journal.events import Opened
-from radixledger.journal.reader import JournalReader, ranks_in
-from radixledger.journal.units import Rank
+from radixledger.journal.reader import JournalReader
 from radixledger.replay.reuse.keeping import (
     WHY,
     because_text,
@@ -38,6 +37,7 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import time_text
 from radixledger.tools.printable import say
+from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import as_given, run_argument
 from radixledger.tools.watching import watched
@@ -57,17 +57,17 @@ NAMES_KEPT = 10_000
 )
 @run_argument
 @click.argument("rid")
-@click.option("--rank", type=int, help="Only this rank.")
+@ranks_option
 @salvage_flag
 @json_flag
-def command(run: Path, rid: str, rank: int | None, salvage: bool, as_json: bool) -> None:
+def command(run: Path, rid: str, ranks: tuple[int, ...], salvage: bool, as_json: bool) -> None:
     """Tell why request RID missed: how far it hit, what was there, what took it, for whom, and how to keep it.
 
     A request that was retracted and came back is told once for each admission.
     """
     found: list[tuple[Miss, Opened]] = []
     names: deque[str] = deque(maxlen=NAMES_KEPT)
-    for number in [Rank(rank)] if rank is not None else ranks_in(run):
+    for number in the_ranks(run, ranks):
         reader = JournalReader(run, number, salvage=salvage)
         opened = reader.opened
         with watched(run, number) as watch:

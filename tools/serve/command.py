@@ -33,7 +33,9 @@ from radixledger.tools.console import (
     waiting,
 )
 from radixledger.tools.lines import LineTooLong, lines_of
+from radixledger.tools.numbers import INT32_MAX, Whole
 from radixledger.tools.opening import MOST_RANKS, Recording
+from radixledger.tools.places import check_key_place, check_outside_runs, check_run_place, new_file
 from radixledger.tools.policy_options import Policies, policy_options
 from radixledger.tools.route_options import Asked, route_for, route_options
 from radixledger.tools.serve.config_json import spec_from_config
@@ -66,7 +68,7 @@ BUILT_IN = "tiny"
 SHOWN_REFUSALS = 20
 SHOWN_RID = 60
 
-_COUNT = click.IntRange(min=1)
+_COUNT = Whole(1, INT32_MAX)
 
 
 @click.command(
@@ -83,7 +85,7 @@ _COUNT = click.IntRange(min=1)
 )
 @click.option("--offline", "requests_path", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               metavar="REQUESTS.jsonl", help="Serve the requests of this file, one JSON object a line.")  # fmt: skip
-@click.option("--output", type=GivenPath(dir_okay=False, path_type=Path), required=True,
+@click.option("--output", type=new_file, required=True,
               metavar="RESULTS.jsonl", help="Where results go, one a line, in the order of the requests.")  # fmt: skip
 @click.option("--model-path", required=True, metavar="DIR|tiny",
               help="A Hugging Face folder, or `tiny`: a small built-in Gemma 4.")  # fmt: skip
@@ -98,7 +100,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--swa-pages", type=_COUNT, help="SWA pages of a rank.  [default: by the sizing rule]")
 @click.option("--context-length", type=_COUNT, help="Tokens of a sequence at most.  [default: the model's]")
 @click.option(
-    "--dp-size", type=click.IntRange(1, MOST_RANKS), default=1, show_default=True, help="Data-parallel ranks."
+    "--dp-size", type=Whole(1, MOST_RANKS), default=1, show_default=True, help="Data-parallel ranks."
 )
 @click.option("--chunked-prefill-size", type=_COUNT, default=256, show_default=True,
               help="Prompt tokens of a step at most.")  # fmt: skip
@@ -115,14 +117,14 @@ _COUNT = click.IntRange(min=1)
               help="The redaction key.  [default: beside RUN]")  # fmt: skip
 @click.option(
     "--snapshot-every",
-    type=_COUNT,
+    type=Whole(1),
     metavar="EVENTS",
     help="Events between two snapshots of a rank.  [default: none]",
 )
-@click.option("--keep-bytes", type=_COUNT, metavar="BYTES",
+@click.option("--keep-bytes", type=Whole(1), metavar="BYTES",
               help="Drop the oldest segments of a rank beyond this size, behind a snapshot.  [default: keep all]")  # fmt: skip
 @click.option(
-    "--window", type=click.IntRange(min=0), help="The sliding window of the tiny model; 0: no layer slides."
+    "--window", type=Whole(0, INT32_MAX), help="The sliding window of the tiny model; 0: no layer slides."
 )
 @json_flag
 def command(
@@ -146,6 +148,7 @@ def command(
         )
     if output.exists() and output.samefile(requests_path):
         raise click.UsageError(f"{output} holds the requests; results need a file of their own")
+    check_outside_runs(output, run)
     _check_journal(recording)
     hybrid_swa = _spec(model_path, window).window_tokens is not None
     if windows == COMPARE:
@@ -191,10 +194,12 @@ def _compare(
 
 def _check_journal(recording: Recording) -> None:
     """Refuse what `JournalWriter` would refuse, before a model is loaded for it."""
+    check_key_place(recording.key_file, recording.run)
     if recording.policy is Policy.OFF:
         return
     if recording.run is None:
         raise click.UsageError("give --journal RUN, or --commit-policy off to keep none")
+    check_run_place(recording.run)
     if not recording.resume and listing(rank_folder(recording.run, Rank(0))).segments:
         raise click.UsageError(
             f"{recording.run} holds a run already: give --resume-run to go on with it, or another folder"

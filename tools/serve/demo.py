@@ -34,6 +34,7 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.drill import DoubleFree, plant_double_free
 from radixledger.tools.load import load_all
+from radixledger.tools.places import check_outside_runs
 from radixledger.tools.printable import say
 from radixledger.tools.serve.command import facts_of
 from radixledger.tools.serve.conversations import Conversations, Talk
@@ -91,6 +92,7 @@ ORDER BY step, page LIMIT 3
 def command(folder: Path, force: bool) -> None:
     """Serve, verify, compare, ask in SQL and find a planted fault, all in about a minute."""
     begun = time.monotonic()
+    check_outside_runs(folder)
     clear(folder, force=force)
     model = load_tiny()
     talk = Conversations(TALK)

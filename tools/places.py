@@ -1,0 +1,81 @@
+"""Where results go: the one look at a path before anything is read, computed or written for it.
+
+Rule: nothing is written into the folder of a run, or over a file of a journal, by any command but those that write
+journals: what lies there is evidence, and other programs read it.
+"""
+
+import os
+from pathlib import Path
+
+from radixledger.journal.errors import NoJournal
+from radixledger.journal.folder import listing, rank_folder, ranks_in
+from radixledger.tools.console import USAGE, CommandFailure, GivenPath
+
+new_file = GivenPath(dir_okay=False, path_type=Path)
+"""The type of an option that names a file to write; see `check_place`."""
+
+
+def check_place(output: Path, *, force: bool) -> None:
+    """Refuse a place where no file can go, before anything is read; raises CommandFailure."""
+    if output.exists() and not output.is_file():
+        raise CommandFailure(f"{output} is no file that could be replaced: name another one", USAGE)
+    check_outside_runs(output)
+    if output.exists() and not force:
+        raise CommandFailure(
+            f"{output} is there already: name another file, or replace it with --force", USAGE
+        )
+    if not output.absolute().parent.is_dir():
+        raise CommandFailure(
+            f"{output.absolute().parent} is no folder: make it first, or name another file", USAGE
+        )
+
+
+def check_outside_runs(place: Path, *to_be: Path | None) -> None:
+    """Refuse a place in the folder of a run, or in one that is `to_be` one; raises CommandFailure.
+
+    A link counts as what it leads to.
+    """
+    real, planned = _real(place), [_real(run) for run in to_be if run is not None]
+    for folder in (real, *real.parents):
+        if folder in planned:
+            raise CommandFailure(
+                f"{place} is in {folder}, which is to hold the run's journal and nothing else: name a place outside it",
+                USAGE,
+            )
+        _check_no_run(place, folder)
+
+
+def check_run_place(run: Path | None) -> None:
+    """Refuse to begin a run in the folder of another one; raises CommandFailure."""
+    if run is not None:
+        for folder in _real(run).parents:
+            _check_no_run(run, folder)
+
+
+def _check_no_run(place: Path, folder: Path) -> None:
+    if holds_a_run(folder):
+        raise CommandFailure(
+            f"{place} {'is' if _real(place) == folder else 'is in'} {folder}, the folder of a journal, which is evidence and stays as"
+            " it is: name a place outside it",
+            USAGE,
+        )
+
+
+def _real(place: Path) -> Path:
+    return Path(os.path.realpath(place))
+
+
+def check_key_place(key_file: Path | None, run: Path | None) -> None:
+    """Refuse to make a key in the folder of a run, from where it would go wherever that is copied to."""
+    if key_file is not None and not key_file.exists():
+        check_outside_runs(key_file, run)
+
+
+def holds_a_run(folder: Path) -> bool:
+    """Whether a folder is that of a run or of a rank, by the segments that lie there."""
+    try:
+        if listing(folder).segments:
+            return True
+        return any(listing(rank_folder(folder, rank)).segments for rank in ranks_in(folder))
+    except (NoJournal, OSError):
+        return False
