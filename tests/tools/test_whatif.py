@@ -132,7 +132,7 @@ def test_the_plot_shows_every_configuration_with_its_figures(
         (["--grid", "full_pages=" + ",".join(map(str, range(1, 103)))], "--grid: "),
         (["--rank", "7"], "rank 7"),
         (["--plot", "plot.png"], "--plot"),
-        (["--plot", "nowhere/plot.svg"], "--plot: there is no folder nowhere"),
+        (["--plot", "nowhere/plot.svg"], "nowhere is no folder: make it first"),
         (["--processes", "0"], "--processes"),
     ],
 )
