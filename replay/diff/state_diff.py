@@ -1,10 +1,10 @@
 """What is different between two states: two moments of one run, or the same moment of two.
 
 Of one run, numbers mean the same: requests, nodes and pages are compared by number. Of two runs, requests are compared by
-their request ids, nodes by the path that leads to them, and pages are counted only. Rule: it works nothing out but that.
+their request ids, nodes by the path that leads to them or, where keys cannot be compared, by structure; pages are counted only. Rule: it works nothing out but that.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -14,7 +14,9 @@ from msgspec import Struct
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import Node, Request, State
 from radixledger.journal.accounts import Kind, Pool, describe
+from radixledger.journal.units import NodeId
 from radixledger.replay.diff.diverge import comparable_keys
+from radixledger.replay.diff.pairing import Names, paired
 
 Key = int | str
 
@@ -58,12 +60,13 @@ def state_diff(a: State, b: State) -> StateDiff:
     mine, theirs = a.opened, b.opened
     same_run = (mine.run, mine.rank, mine.epoch) == (theirs.run, theirs.rank, theirs.epoch)
     keys = comparable_keys(mine, theirs)
+    names = (None, None) if same_run else (_by_path(a), _by_path(b)) if keys else paired(a, b)
     return StateDiff(
         same_run=same_run,
         keys=keys,
         numbers=list(_differing("", {"": _numbers(a)}, {"": _numbers(b)})),
         requests=list(_differing("request ", _requests(a, same_run), _requests(b, same_run))),
-        nodes=list(_differing("node ", _nodes(a, same_run, keys), _nodes(b, same_run, keys))),
+        nodes=list(_differing("node ", _nodes(a, names[0]), _nodes(b, names[1]))),
         pages=[each for pair in zip(a.books, b.books, strict=True) for each in _moved(*pair)]
         if same_run
         else [],
@@ -138,13 +141,12 @@ def _lock(request: Request, same_run: bool) -> str:
     return f"node {request.receipt.node}, boundary {request.receipt.boundary}" if same_run else "held"
 
 
-def _nodes(state: State, same_run: bool, keys: bool) -> dict[Key, dict[str, Any]]:
-    """Nodes by number, or by what leads to them: the keys of their path, or their place among their siblings."""
+def _nodes(state: State, names: Names | None) -> dict[Key, dict[str, Any]]:
+    """Nodes by number, or by these names."""
     size = state.page_size
-    named = {} if same_run else _paths(state, _by_key if keys else _by_place)
     return {
-        (node.id if same_run else named[node.id]): {
-            "label": f"{node.id}" if same_run else f"at {node.end * size} tokens ({node.id})",
+        (node.id if names is None else names[node.id]): {
+            "label": f"{node.id}" if names is None else f"at {node.end * size} tokens ({node.id})",
             "tokens": f"[{(node.end - node.pages) * size}, {node.end * size})",
             "FULL": _count(node.full),
             "SWA": _count(node.swa) if state.windowed else "none",
@@ -154,7 +156,7 @@ def _nodes(state: State, same_run: bool, keys: bool) -> dict[Key, dict[str, Any]
             "SWA locks": node.swa_locks,
         }
         for node in state.nodes.values()
-        if node.parent is not None and (same_run or node.id in named)
+        if node.parent is not None and (names is None or node.id in names)
     }
 
 
@@ -162,29 +164,24 @@ def _count(packed: bytes) -> str:
     return f"{len(packed) // 4} pages" if packed else "none"
 
 
-def _paths(state: State, step: Callable[[bytes, Node, int, int], bytes]) -> dict[int, str]:
+def _by_path(state: State) -> Names:
     """A digest of the way from the root to each node."""
-    todo, named = [(state.root, b"")], dict[int, str]()
+    todo, named = [(state.root, b"")], dict[NodeId, str]()
     while todo:
         node, way = todo.pop()
         if node.id in named:
             continue  # a lawless journal may have bent the tree into a ring
         named[node.id] = way.hex()
-        for place, child in enumerate((node.children or {}).values()):
-            todo.append((child, step(way, child, place, state.stride)))
+        todo += [(child, _step(way, child, state.stride)) for child in (node.children or {}).values()]
     return named
 
 
-def _by_key(way: bytes, child: Node, _: int, stride: int) -> bytes:
+def _step(way: bytes, child: Node, stride: int) -> bytes:
     """Page by page, so that a cut elsewhere changes nothing; a namespace begins the way."""
     way = way or child.namespace
     for at in range(0, len(child.key), max(1, stride)):
         way = blake2b(way + child.key[at : at + stride], digest_size=16).digest()
     return way
-
-
-def _by_place(way: bytes, _: Node, place: int, __: int) -> bytes:
-    return blake2b(way + place.to_bytes(8, "little"), digest_size=16).digest()
 
 
 def _moved(mine: PoolBook, theirs: PoolBook) -> Iterator[PagesMoved]:

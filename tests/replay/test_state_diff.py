@@ -9,6 +9,7 @@ from radixledger.cache.state import State
 from radixledger.journal.accounts import describe
 from radixledger.journal.events import Opened
 from radixledger.journal.frame import Frame
+from radixledger.replay.diff.pairing import paired
 from radixledger.replay.diff.state_diff import StateDiff, state_diff
 from radixledger.replay.fold import Unfoldable, fold
 
@@ -107,3 +108,40 @@ def test_whatever_was_folded_can_be_compared(seed: int, chance: st.DataObject) -
     assert not state_diff(strange, strange).differs
     assert isinstance(state_diff(lawful, strange).differs, bool)
     assert isinstance(state_diff(fold(framed(events)), strange).differs, bool)
+
+
+def other_way(state: State) -> State:
+    """The same state whose keys were hashed with another key, its children in another order."""
+    for node in state.nodes.values():
+        node.key = bytes(255 - each for each in node.key)
+        if node.children:
+            node.children = dict(reversed([(child.key, child) for child in node.children.values()]))
+    return state
+
+
+def came_or_went(found: StateDiff) -> list[str]:
+    return [row.what for row in found.nodes if row.field == ""]
+
+
+def test_states_whose_keys_cannot_be_compared_differ_by_structure_and_not_everywhere() -> None:
+    """Two moments of two runs: what came and went in between is told, as it is where keys can be compared."""
+    early, late = FRAMES[:160], FRAMES
+    by_key = of_two_runs(fold(early), fold(called(late, "other")))
+    found = of_two_runs(fold(early), other_way(fold(called(late, "other", key_id="another"))))
+    assert (by_key.keys, found.keys) == (True, False)
+    assert by_key.nodes
+    assert (found.numbers, found.requests) == (by_key.numbers, by_key.requests)
+    assert 0 < len(came_or_went(found)) <= len(came_or_went(by_key)) < len(early)
+    same = of_two_runs(fold(late), other_way(fold(called(late, "other", key_id="another"))))
+    assert not same.differs
+
+
+def test_each_node_has_one_other_and_what_is_cut_elsewhere_keeps_what_is_below_it() -> None:
+    a, b = fold(FRAMES), other_way(fold(called(FRAMES, "other", key_id="another")))
+    cut = next(node for node in b.nodes.values() if node.parent is b.root and node.children)
+    cut.end += 1
+    mine, theirs = paired(a, b)
+    shared = set(mine.values()) & set(theirs.values())
+    assert [number for number, name in theirs.items() if name not in shared] == [cut.id]
+    for names, state in ((mine, a), (theirs, b)):
+        assert len(set(names.values())) == len(names) == len(state.nodes)

@@ -151,3 +151,21 @@ def test_a_torn_copy_ends_and_a_damaged_one_is_unreadable(tmp_path: Path, capfd:
     assert torn.name in told(capfd, tmp_path / "live", tmp_path / "torn", code=3)
     out = told(capfd, tmp_path / "live", tmp_path / "torn", "--salvage", code=1)
     assert "events are missing, and nothing is compared from there on" in out
+
+
+def test_that_keys_cannot_be_compared_is_said_once(tmp_path: Path, capfd: Capture) -> None:
+    """Two runs of a key each, and one beside its redacted copy: what they did is the same, and nothing else is said."""
+    one, two, plain = (
+        driven(tmp_path, name, 60, "--enable-unified-radix-tree", "--tokens", tokens)
+        for name, tokens in (("one", "hashed"), ("two", "hashed"), ("plain", "plain"))
+    )
+    assert radixledger(["journal", "redact", str(plain), "--to", str(tmp_path / "copy")]) == 0
+    capfd.readouterr()
+    for a, b in ((one, two), (plain, tmp_path / "copy"), (one, plain)):
+        out = told(capfd, a, b, code=0)
+        assert out.count("keys cannot be compared") == 1
+        assert "not opened alike" not in out
+        assert "what the cache did: the same" in out
+    out = told(capfd, f"{one}@60", f"{two}@60", code=0)
+    assert out.count("cannot be compared") == 1
+    assert "no difference" in out

@@ -145,8 +145,8 @@ def test_the_same_drive_leaves_the_same_events_at_the_same_virtual_times(tmp_pat
     ("words", "says"),
     [
         (["--enable-unified-radix-tree"], "--journal"),
-        (["--journal", "run", "--enable-unified-radix-tree", "--window", "-1"], "window_tokens"),
-        (["--journal", "run", "--enable-unified-radix-tree", "--page-size", "0"], "page_size"),
+        (["--journal", "run", "--enable-unified-radix-tree", "--window", "-1"], "--window"),
+        (["--journal", "run", "--enable-unified-radix-tree", "--page-size", "0"], "--page-size"),
         (["--journal", "run", "--enable-unified-radix-tree", "--dp-size", "0"], "--dp-size"),
         (["--journal", "run", "--enable-unified-radix-tree", "--dp-size", "99999999"], "--dp-size"),
     ],

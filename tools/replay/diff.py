@@ -11,6 +11,7 @@ import click
 
 from radixledger.cache.state import State
 from radixledger.journal.errors import JournalError
+from radixledger.journal.events import Opened
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.diff.diverge import (
@@ -48,6 +49,9 @@ SHOWN = 40
 
 LEVELS = {"events": whole, "requests": outcome}
 """What can be compared: all that the cache did, and what requests got of it."""
+
+
+KEYS_APART = "keys cannot be compared (A: {}; B: {}): equal ones are told by where they first appear"
 
 
 class _Side(NamedTuple):
@@ -127,7 +131,7 @@ def _print_states(sides: Sequence[_Side], states: Sequence[State], found: StateD
         by = (
             "the keys of their path"
             if found.keys
-            else "their place in the tree, as keys were hashed differently"
+            else "length and order in the tree, as keys were hashed differently and cannot be compared"
         )
         print_lines([f"two runs: requests are compared by request id, nodes by {by}"])
     if not found.differs:
@@ -164,6 +168,9 @@ def _journals(sides: Sequence[_Side], level: str | None, *, as_json: bool) -> bo
         return differs
     for name, side in zip("AB", sides, strict=True):
         print_lines([f"{name}: {side.given}, rank {side.reader.rank}, route {side.reader.opened.route}"])
+    if not keys:
+        print_lines([KEYS_APART.format(*(_hashing(each) for each in opened))])
+        openings = {name: pair for name, pair in openings.items() if name not in ("redaction", "stride")}
     if openings:
         rows = [(name, str(mine), str(theirs)) for name, (mine, theirs) in openings.items()]
         print_table(("opened with", "A", "B"), rows, title="\nnot opened alike")
@@ -172,6 +179,14 @@ def _journals(sides: Sequence[_Side], level: str | None, *, as_json: bool) -> bo
     if (parting := found[counts].parting) is not None:
         _print_pools(sides, parting)
     return differs
+
+
+def _hashing(opened: Opened) -> str:
+    """How a journal has its prompts, in a few words."""
+    page = f"{opened.config.key_mode}, {opened.config.page_size} tokens to a page"
+    return (
+        f"{page}, as they are" if opened.redaction == "plain" else f"{page}, hashed with key {opened.key_id}"
+    )
 
 
 def _compared(sides: Sequence[_Side], level: str, *, keys: bool) -> Compared:
