@@ -16,10 +16,8 @@ from typing import NoReturn
 
 import click
 import msgspec
-from rich import box
 from rich.console import Console
 from rich.live import Live
-from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.spinner import Spinner
 from rich.table import Table
@@ -33,8 +31,6 @@ BUG, INTERRUPTED, PIPE_CLOSED = 70, 130, 141
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1
 PIPE_WIDTH = 10_000  # a pipe has no edge: rows stay whole, for grep and cut
-
-NO_ROWS = "no rows"
 
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON document, for programs.")
 """The `--json` flag of every command that reports; the command receives `as_json: bool`."""
@@ -110,16 +106,16 @@ def remark(text: str) -> None:
     click.echo(printable(text), err=True)
 
 
-def print_lines(lines: Sequence[str]) -> None:
+def print_lines(lines: Sequence[str], *, style: str = "") -> None:
     """Lines on stdout; one that is wider than the terminal goes on below its own beginning."""
     console = stdout()
-    for line in lines:
+    for line in map(in_a_line, lines):
         indent = " " * (len(line) - len(line.lstrip(" "))) + "  " * line.startswith(" ")
         parts = wrap(
             line, console.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
         for part in parts or [""]:
-            console.print(printable(part), soft_wrap=True)
+            console.print(part, style=style, soft_wrap=True)
 
 
 def print_title(title: str) -> None:
@@ -128,32 +124,19 @@ def print_title(title: str) -> None:
     console.print(f"\n{printable(title)}", style="bold", soft_wrap=True)
 
 
-def print_table(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    *,
-    title: str = "",
-    otherwise: Sequence[str] = (),
-) -> None:
-    """Rows on stdout, numbers to the right; where the terminal is too narrow, one record under the other.
-
-    Nothing is cut off at any width: a table that does not fit changes its shape instead. `otherwise`: the lines that
-    say the same and are printed in place of records, which leave out what is empty. A table without rows says so.
-    """
-    console = stdout()
-    table = _table(columns, rows)
-    if title:
-        console.print(printable(title), style="bold")
-    if not rows:
-        console.print(NO_ROWS)
-    elif (
-        Measurement.get(console, console.options.update(max_width=PIPE_WIDTH), table).maximum <= console.width
-    ):
-        console.print(table)
-    elif otherwise:
-        print_lines(otherwise)
-    else:
-        _print_records(console, columns, rows)
+def cell(value: object) -> str:
+    """Integers with separators, floats with four digits that count, nothing for None."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case int():
+            return count_text(value)
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return printable(str(value))
 
 
 def print_facts(facts: Mapping[str, object], *, title: str = "") -> None:
@@ -163,7 +146,7 @@ def print_facts(facts: Mapping[str, object], *, title: str = "") -> None:
         console.print(printable(title), style="bold")
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
-        _print_fact(console, name, value, width)
+        console.print(f"{name:<{width}}  {in_a_line(cell(value).strip())}".rstrip(), soft_wrap=True)
 
 
 @contextmanager
@@ -254,45 +237,6 @@ def seconds_text(seconds: float) -> str:
 
 def _console(*, stderr: bool) -> Console:
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for place, name in enumerate(columns):
-        numeric = bool(rows) and all(isinstance(row[place], int | float) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
-    return table
-
-
-def _print_records(console: Console, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    width = max(map(len, columns))
-    for place, row in enumerate(rows):
-        if place:
-            console.print()
-        for name, value in zip(columns, row, strict=True):
-            if _cell(value).strip():
-                _print_fact(console, name, value, width)
-
-
-def _print_fact(console: Console, name: str, value: object, width: int) -> None:
-    console.print(f"{name:<{width}}  {in_a_line(_cell(value).strip())}".rstrip(), soft_wrap=True)
-
-
-def _cell(value: object) -> str:
-    """Integers with separators, floats with four digits that count, nothing for None."""
-    match value:
-        case None:
-            return ""
-        case bool():
-            return str(value).lower()
-        case int():
-            return count_text(value)
-        case float():
-            return f"{value:.4g}"
-        case _:
-            return printable(str(value))
 
 
 def _advance_nothing(count: int) -> None:

@@ -28,6 +28,7 @@ from radixledger.tools.console import (
     exit_with,
     json_flag,
     print_json,
+    print_lines,
     waiting,
 )
 from radixledger.tools.printable import say
@@ -88,23 +89,23 @@ def command(run: Path, rank: int | None, revision: str, as_json: bool) -> None:
 
 
 def _tell(found: Counterfactual, revision: str) -> None:
-    verdict = "goes away" if found.gone else "stays"
+    print_lines([*_told(found, revision)])
+
+
+def _told(found: Counterfactual, revision: str) -> Iterator[str]:
     others = ", ".join(f"{law} ({many})" for law, many in found.others.items())
-    say(f"event {found.seq:,} broke {found.law}; with {revision} it {verdict}")
-    say(f"broken now: {others}" if others else "nothing else is broken")
+    yield f"event {found.seq:,} broke {found.law}; with {revision} it {'goes away' if found.gone else 'stays'}"
+    yield f"broken now: {others}" if others else "nothing else is broken"
     if found.failed:
-        say(f"it fell over: {found.failed}")
-    say(
-        f"{count_of(found.performed, 'command')} of {found.asked} performed, {found.refused} of them turned down"
-    )
+        yield f"it fell over: {found.failed}"
+    yield f"{count_of(found.performed, 'command')} of {found.asked} performed, {found.refused} of them turned down"
     if found.difference is None:
-        say("all of them were decided as recorded")
+        yield "all of them were decided as recorded"
         return
-    say(f"from event {found.difference.seq:,} on it decides otherwise; what follows is an estimate")
-    say(f"  asked      {found.difference.command}")
+    yield f"from event {found.difference.seq:,} on it decides otherwise; what follows is an estimate"
+    yield f"  asked      {found.difference.command}"
     for label, sentences in (("recorded", found.difference.recorded), ("instead", found.difference.instead)):
-        for sentence in sentences or ["nothing"]:
-            say(f"  {label:<10} {sentence}")
+        yield from (f"  {label:<10} {sentence}" for sentence in sentences or ["nothing"])
 
 
 @contextmanager

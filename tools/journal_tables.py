@@ -10,12 +10,13 @@ from radixledger.tools.console import (
     count_of,
     count_text,
     print_facts,
-    print_table,
+    print_lines,
     remark,
     seconds_text,
 )
 from radixledger.tools.event_text import time_text
 from radixledger.tools.printable import say
+from radixledger.tools.table import print_table
 
 
 def print_tally(counts: RankTally) -> None:
@@ -84,10 +85,8 @@ def print_report(report: RankReport) -> None:
         say()
         rows = [(each.name, each.verdict, each.seq, bytes_text(each.bytes)) for each in report.snapshots]
         print_table(("snapshot", "verdict", "after event", "bytes"), rows)
-    for problem in _problems(report):
-        say(f"  ! {problem}")
-    for notice in _notices(report):
-        say(f"  - {notice}")
+    print_lines([f"  ! {problem}" for problem in _problems(report)])
+    print_lines([f"  - {notice}" for notice in _notices(report)])
 
 
 def _segment_row(each: SegmentReport) -> tuple[object, ...]:
@@ -121,5 +120,4 @@ def print_recovered(done: Sequence[Recovered]) -> None:
         [(each.rank, each.events, each.lost, each.segments, each.snapshots, each.folder) for each in done],
     )
     for each in done:
-        for notice in each.notices:
-            say(f"  - rank {each.rank}: {notice}")
+        print_lines([f"  - rank {each.rank}: {notice}" for notice in each.notices])

@@ -27,13 +27,13 @@ from radixledger.tools.console import (
     examples,
     json_flag,
     print_json,
-    print_table,
     progress,
     remark,
 )
 from radixledger.tools.reuse_rows import ToldRank, tell_reuse
 from radixledger.tools.places import check_outside_runs
 from radixledger.tools.run_argument import runs_argument
+from radixledger.tools.table import print_table
 
 salvage_flag = click.option(
     "--salvage", is_flag=True, help="Read around damage; a gap stands in for what is lost."

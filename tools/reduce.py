@@ -23,6 +23,7 @@ from radixledger.tools.console import (
     exit_with,
     json_flag,
     print_json,
+    print_lines,
     progress,
     remark,
 )
@@ -124,7 +125,7 @@ def _tell(least: Reduced, output: Path | None) -> None:
         if output is None:
             remark(line)
         else:
-            say(line)
+            print_lines([line])
     if output is not None:
         say(f"run it: pytest {output}")
 

@@ -21,7 +21,7 @@ from radixledger.tools.console import (
     exit_with,
     json_flag,
     print_json,
-    print_table,
+    print_lines,
     seconds_text,
 )
 from radixledger.tools.event_text import line
@@ -29,6 +29,7 @@ from radixledger.tools.places import check_place, new_file
 from radixledger.tools.printable import say
 from radixledger.tools.ranks import ranks_option
 from radixledger.tools.run_argument import as_given, in_given_words, runs_argument
+from radixledger.tools.table import print_table
 from radixledger.tools.watching import watched
 
 
@@ -88,7 +89,7 @@ def _print(summary: ReportSummary, seconds: float) -> None:
     print_table(("run", "rank", "events", "at full detail", "summaries", "findings", "verdict"), rows)
     for each in summary.ranks:
         if each.unreadable:
-            say(f"rank {each.rank}: unreadable from here on: {in_given_words(each.unreadable)}")
+            print_lines([f"rank {each.rank}: unreadable from here on: {in_given_words(each.unreadable)}"])
     size = bytes_text(summary.bytes)
     say(
         f"{summary.path}: {size}, {count_of(summary.events, 'event')}, in {seconds_text(seconds)}; open it in a browser"

@@ -30,7 +30,6 @@ from radixledger.tools.console import (
     json_flag,
     print_json,
     print_lines,
-    print_table,
     progress,
     remark,
 )
@@ -38,6 +37,7 @@ from radixledger.tools.load import load_all, pairs, salvage_flag, told_plainly
 from radixledger.tools.printable import say, say_lines
 from radixledger.tools.reuse_rows import reservations, tell_reuse
 from radixledger.tools.run_argument import RunPath, is_url, located_or_loaded
+from radixledger.tools.table import print_table
 
 FORMATS = ("table", "csv", "json")
 KINDS = ("check", "report", "view", "table")
@@ -221,17 +221,9 @@ def _print(answer: Answer, form: str) -> None:
 
 
 def _print_rows(answer: Answer, title: str = "") -> None:
-    """Numbers stand as they are typed, since most of them name something, and to the right."""
-    columns = [_cells([row[place] for row in answer.rows]) for place in range(len(answer.columns))]
-    print_table(answer.columns, list(zip(*columns, strict=True)), title=title)
-
-
-def _cells(values: list[Any]) -> list[str]:
-    texts = ["" if value is None else _text(value) for value in values]
-    if not any(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        return texts
-    width = max(map(len, texts))
-    return [text.rjust(width) for text in texts]
+    """Numbers stand as they are typed, since most of them name something."""
+    rows = [["" if value is None else _text(value) for value in row] for row in answer.rows]
+    print_table(answer.columns, rows, title=title)
 
 
 def _text(value: object) -> str:

@@ -19,7 +19,6 @@ from radixledger.tools.console import (
     count_text,
     print_facts,
     print_lines,
-    print_table,
     print_title,
     stdout,
 )
@@ -27,6 +26,7 @@ from radixledger.tools.event_text import ranges, time_text
 from radixledger.tools.next_commands import next_commands
 from radixledger.tools.printable import say
 from radixledger.tools.run_argument import as_given
+from radixledger.tools.table import print_table
 
 LAST_SHOWN = 6
 PAGE_RUNS = 12

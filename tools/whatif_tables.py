@@ -10,8 +10,9 @@ import msgspec
 
 from radixledger.replay.whatif.meter import Figures
 from radixledger.replay.whatif.outcome import Comparison, Outcome
-from radixledger.tools.console import count_of, count_text, print_lines, print_table, stdout
+from radixledger.tools.console import count_of, count_text, print_lines, stdout
 from radixledger.tools.printable import say
+from radixledger.tools.table import print_table
 
 BAR_MOST, BAR_LEAST = 32, 8
 

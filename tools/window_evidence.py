@@ -22,8 +22,9 @@ from radixledger.journal.redact import default_key_path
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.journal.writer import Policy
 from radixledger.replay.verify import verify_rank
-from radixledger.tools.console import FINDINGS, count_text, exit_with, print_json, print_table, remark
+from radixledger.tools.console import FINDINGS, count_text, exit_with, print_json, remark
 from radixledger.tools.opening import Recording
+from radixledger.tools.table import print_table
 
 COMPARE = "compare"
 

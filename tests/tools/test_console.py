@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from radixledger.tools import console
+from radixledger.tools.table import print_table
 
 COLUMNS = ("rank", "check", "first event")
 ROWS = [(0, "double_free", 1234), (1, "every page has one owner", None)]
@@ -31,7 +32,7 @@ def test_a_table_fits_80_columns_as_a_table(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    console.print_table(COLUMNS, ROWS, title="violations")
+    print_table(COLUMNS, ROWS, title="violations")
     title, header, _, first, second = capsys.readouterr().out.splitlines()
     assert title.rstrip() == "violations"
     assert header.split() == ["rank", "check", "first", "event"]
@@ -43,16 +44,69 @@ def test_a_table_too_wide_for_40_columns_becomes_records_and_loses_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    console.print_table(COLUMNS, ROWS)
+    print_table(COLUMNS, ROWS)
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
-        "rank         0",
-        "check        double_free",
-        "first event  1,234",
-        "",
-        "rank         1",
-        "check        every page has one owner",
+        "rank 0  check double_free",
+        "  first event 1,234",
+        "rank 1  check every page has one owner",
     ], "a field that has nothing in it is left out"
+
+
+def test_one_row_that_is_too_wide_is_told_field_by_field(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    print_table(("rank", "check", "first event"), [(1, "every page has one owner", None)])
+    assert capsys.readouterr().out.splitlines() == ["rank   1", "check  every page has one owner"]
+
+
+def test_what_is_the_same_in_every_row_is_told_once_where_there_is_no_room(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rest is a table again, if that fits; in a pipe and in JSON nothing is taken out."""
+    columns, rows = ("run", "rank", "seq", "none"), [("a-long-name", 0, seq, "") for seq in (9, 10)]
+    monkeypatch.setenv("COLUMNS", "20")
+    print_table(columns, rows)
+    assert capsys.readouterr().out.splitlines() == [
+        "in every row: run",
+        "a-long-name, rank 0",
+        "seq",
+        "───",
+        "  9",
+        " 10",
+    ]
+    monkeypatch.setenv("COLUMNS", "16")
+    print_table(
+        (*columns, "why"), [(*row, "because it was so") for row in rows[:1]] + [(*rows[1], "because")]
+    )
+    told = capsys.readouterr().out
+    assert "seq 9" in told
+    assert all(len(line) <= 16 or " " not in line.strip() for line in told.splitlines())
+    monkeypatch.delenv("COLUMNS")
+    print_table(columns, rows)
+    assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("texts", "right"),
+    [
+        (["7", "12"], True),
+        (["7", None, "1,234"], True),
+        (["0.5", "-1e+06", "~3", "41.9%"], True),
+        ([1, 2.5], True),
+        (["7", "seven"], False),
+        (["1-2", "3"], False),
+        ([None, ""], False),
+        ([True, False], False),
+    ],
+)
+def test_a_column_of_numbers_stands_to_the_right_however_it_is_typed(
+    texts: list[object], right: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_table(("a wide name",), [(text,) for text in texts])
+    for line in capsys.readouterr().out.splitlines()[2:]:
+        assert not line.strip() or line.startswith(" ") == right
 
 
 @pytest.mark.parametrize("width", ["20", "60", "200"])
@@ -60,24 +114,24 @@ def test_a_table_without_rows_says_so_at_every_width(
     width: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
-    console.print_table(COLUMNS, [], title="violations")
+    print_table(COLUMNS, [], title="violations")
     assert capsys.readouterr().out.split("\n") == ["violations", "no rows", ""]
 
 
 def test_a_row_stays_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_table(("wide", "end"), [("x" * 500, "last")])
+    print_table(("wide", "end"), [("x" * 500, "last")])
     assert capsys.readouterr().out.splitlines()[-1].split() == ["x" * 500, "last"]
 
 
 def test_text_is_never_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_table(("pages",), [("[3]",), ("[bold]",), (":smile:",)], title="[red]pages[/red]")
+    print_table(("pages",), [("[3]",), ("[bold]",), (":smile:",)], title="[red]pages[/red]")
     console.print_facts({"slots": "[1, 2]"})
     out = capsys.readouterr().out
     assert all(text in out for text in ("[3]", "[bold]", ":smile:", "[red]pages[/red]", "slots  [1, 2]"))
 
 
 def test_numbers_stand_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_table(("n",), [(1,), (12345,)])
+    print_table(("n",), [(1,), (12345,)])
     assert capsys.readouterr().out.splitlines()[-2:] == ["     1", "12,345"]
 
 

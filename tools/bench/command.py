@@ -26,11 +26,11 @@ from radixledger.tools.console import (
     json_flag,
     print_facts,
     print_json,
-    print_table,
     progress,
 )
 from radixledger.tools.numbers import Whole
 from radixledger.tools.places import check_outside_runs
+from radixledger.tools.table import print_table
 
 Part = Callable[[Path, bool], Iterator[Figure]]
 

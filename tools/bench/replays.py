@@ -24,10 +24,11 @@ from radixledger.journal.units import Rank
 from radixledger.journal.writer import Policy
 from radixledger.replay.verify import verify_rank
 from radixledger.tools.bench.bed import JournalNotClean
-from radixledger.tools.console import bytes_text, count_text, print_json, print_table, progress, seconds_text
+from radixledger.tools.console import bytes_text, count_text, print_json, progress, seconds_text
 from radixledger.tools.driver import Driver, StepClock
 from radixledger.tools.opening import Recording, open_rank
 from radixledger.tools.streams import ConversationStream, Job, Shape
+from radixledger.tools.table import print_table
 
 EVENTS = 1_000_000
 """Events that are recorded where nobody says how many."""

@@ -17,10 +17,11 @@ from radixledger.cache.sizing import split_pages
 from radixledger.journal.events import Config
 from radixledger.journal.writer import Policy
 from radixledger.tools.bench.bound import Listened, best_hit_rate
-from radixledger.tools.console import bytes_text, count_text, print_json, print_table, progress, seconds_text
+from radixledger.tools.console import bytes_text, count_text, print_json, progress, seconds_text
 from radixledger.tools.driver import Driver, StepClock
 from radixledger.tools.opening import Recording, open_rank
 from radixledger.tools.streams import ConversationStream, Shape, Stream, TraceStream, read_trace
+from radixledger.tools.table import print_table
 
 PAGE, WINDOW, CHUNK, RUNNING = 128, 1024, 2048, 32
 TRACE_REQUESTS = 2000

@@ -219,8 +219,7 @@ def _print(question: _Question, found: Found, events: list[str]) -> None:
         )
         if found.detail:
             print_lines([f"  {found.detail}"])
-        for text in events:
-            say(text)
+        print_lines([f"  {text}" for text in events])
         before = f"no behind event {found.no_at}" if found.no_at else "yes from the beginning on"
         print_lines(["", f"{before}; {asked}"])
         _print_turns(question, found)

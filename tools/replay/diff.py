@@ -34,7 +34,6 @@ from radixledger.tools.console import (
     json_flag,
     print_json,
     print_lines,
-    print_table,
     remark,
 )
 from radixledger.tools.event_text import as_json, line, ranges, time_text
@@ -42,6 +41,7 @@ from radixledger.tools.printable import say
 from radixledger.tools.ranks import rank_option, the_rank
 from radixledger.tools.replay.arguments import salvage_flag, seq_of
 from radixledger.tools.run_argument import RunPath, is_url, located, one_rank
+from radixledger.tools.table import print_table
 from radixledger.tools.watching import watched
 
 SHOWN = 40
@@ -203,11 +203,9 @@ def _print_compared(title: str, found: Compared) -> None:
         print_lines(
             ["", f"{title}: {_verdict(parting)}, behind {count_of(found.compared, 'event')} in common"]
         )
-        for mine, theirs in parting.before:
-            say(f"  = {_text(mine)}  (B: {theirs.seq})")
+        print_lines([f"  = {_text(mine)}  (B: {theirs.seq})" for mine, theirs in parting.before])
         for sign, places in zip("AB", parting.behind, strict=True):
-            for place in places:
-                say(f"  {sign} {_text(place)}")
+            print_lines([f"  {sign} {_text(place)}" for place in places])
         if parting.fields:
             print_lines(["  what differs, numbers being names of first appearance:"])
         for name, (mine, theirs) in parting.fields.items():

@@ -13,8 +13,8 @@ from radixledger.journal.accounts import describe
 from radixledger.replay.story.blame import LifeStep
 from radixledger.replay.story.node_story import NodeStep
 from radixledger.replay.story.request_story import RequestStep
-from radixledger.tools.console import print_table
 from radixledger.tools.event_text import ranges, time_text
+from radixledger.tools.table import print_table
 
 AnyStep = LifeStep | NodeStep | RequestStep
 

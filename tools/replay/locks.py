@@ -20,7 +20,7 @@ from radixledger.tools.console import (
     exit_with,
     json_flag,
     print_json,
-    print_table,
+    print_lines,
     remark,
 )
 from radixledger.tools.event_text import time_text
@@ -28,6 +28,7 @@ from radixledger.tools.printable import say
 from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag, seq_of
 from radixledger.tools.run_argument import run_argument
+from radixledger.tools.table import print_table
 from radixledger.tools.watching import watched
 
 
@@ -79,14 +80,14 @@ def command(run: Path, ranks: tuple[int, ...], at: str | None, salvage: bool, as
 
 def _print_report(report: LockReport) -> None:
     where = f"rank {report.rank}, event {report.seq}, {time_text(report.time_ns)}, step {report.step}"
-    say(f"{where}: {count_of(len(report.holds), 'lock')}")
+    print_lines([f"{where}: {count_of(len(report.holds), 'lock')}"])
     for pool, capacity, available, evictable, protected in (
         ("FULL", report.full_capacity, report.full_available, report.full_evictable, report.full_protected),
         ("SWA", report.swa_capacity, report.swa_available, report.swa_evictable, report.swa_protected),
     ):
         if capacity:
             counts = f"{count_text(available)} free, {count_text(evictable)} evictable, {count_text(protected)} locked"
-            say(f"{pool}, {count_text(capacity)} pages: {counts}")
+            print_lines([f"{pool}, {count_text(capacity)} pages: {counts}"])
     if report.holds:
         columns = ("for", "node", "window", "since", "steps", "FULL", "SWA")
         title = "\nlocks, the oldest first: windows in tokens; pages that it alone keeps, of those it holds"
@@ -94,8 +95,7 @@ def _print_report(report: LockReport) -> None:
         told = [f"{holder(each)}: {text}" for each in report.holds if (text := "; ".join(_meanwhile(each)))]
         if told:
             say("\nwhile they were held")
-        for line in told:
-            say(line)
+        print_lines(told)
     _print_faults(report)
 
 

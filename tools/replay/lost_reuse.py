@@ -23,7 +23,7 @@ from radixledger.tools.console import (
     exit_with,
     json_flag,
     print_json,
-    print_table,
+    print_lines,
     remark,
 )
 from radixledger.tools.event_text import time_text
@@ -32,6 +32,7 @@ from radixledger.tools.printable import say, say_lines
 from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import as_given, run_argument
+from radixledger.tools.table import print_table
 from radixledger.tools.watching import watched
 
 
@@ -118,7 +119,9 @@ def _print_miss(miss: Miss, as_json: bool) -> None:
 
 def _print_account(run: Path, account: Reuse, worst: int) -> None:
     many, prompt = count_of(account.requests, "request"), account.prompt_tokens
-    say(f"rank {account.rank}, route {account.route}: {many}, {count_text(prompt)} prompt tokens\n")
+    print_lines(
+        [f"rank {account.rank}, route {account.route}: {many}, {count_text(prompt)} prompt tokens", ""]
+    )
     if not account.requests:
         return
     rows = [
@@ -133,7 +136,7 @@ def _print_account(run: Path, account: Reuse, worst: int) -> None:
     if causes:
         _print_causes(account, causes)
     else:
-        say("\nnothing was lost: no event took what a later request asked for")
+        print_lines(["", "nothing was lost: no event took what a later request asked for"])
     if causes and worst:
         _print_worst(run, account, worst)
 

@@ -19,7 +19,7 @@ from radixledger.tools.console import (
     json_flag,
     print_facts,
     print_json,
-    print_table,
+    print_lines,
     remark,
 )
 from radixledger.tools.event_text import time_text
@@ -27,6 +27,7 @@ from radixledger.tools.printable import say
 from radixledger.tools.ranks import rank_option, the_rank
 from radixledger.tools.replay.arguments import salvage_flag, seq_of
 from radixledger.tools.run_argument import run_of_one_rank_argument
+from radixledger.tools.table import print_table
 from radixledger.tools.watching import watched
 
 PARTS = ("pools", "accounts", "requests", "locks", "copies", "tree")
@@ -101,5 +102,4 @@ def _print_parts(state: State, left_out: set[str]) -> None:
             say(f"\n{title}: none")
     if "tree" not in left_out:
         say("\ntree: positions in tokens, pages by number")
-        for line in state_text.tree_lines(state):
-            say(line)
+        print_lines([*state_text.tree_lines(state)])

@@ -23,7 +23,6 @@ from radixledger.tools.console import (
     json_flag,
     print_json,
     print_lines,
-    print_table,
     seconds_text,
 )
 from radixledger.tools.event_text import ranges, time_text
@@ -32,6 +31,7 @@ from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.replay.life_table import print_story
 from radixledger.tools.run_argument import as_given, run_argument
+from radixledger.tools.table import print_table
 from radixledger.tools.watching import watched
 
 
@@ -127,9 +127,11 @@ def _print_report(run: Path, report: RankReport) -> None:
 
 def _print_findings(run: Path, report: RankReport) -> None:
     first = report.findings[0]
-    say(f"\nrank {report.rank}, first wrong event: {_finding_text(first)}")
+    print_lines(["", f"rank {report.rank}, first wrong event: {_finding_text(first)}"])
     if report.first_frame is not None:
-        say(f"  it holds before event {report.first_frame[0]} and not after event {report.first_frame[1]}")
+        print_lines(
+            [f"  it holds before event {report.first_frame[0]} and not after event {report.first_frame[1]}"]
+        )
     if report.story:
         page = f"{first.pool} page {first.pages[0]}"
         print_story(report.story, f"what happened to {page} until then (the end of it)")
@@ -137,15 +139,17 @@ def _print_findings(run: Path, report: RankReport) -> None:
         say(f"the whole story: radixledger replay blame {shlex.quote(as_given(run))} {where}")
     if len(report.findings) > 1:
         print_table(("law", "findings"), sorted(report.broken.items()), title="\nall findings, by law")
-        for each in report.findings[1:]:
-            say(_finding_text(each))
+        print_lines([_finding_text(each) for each in report.findings[1:]])
         told = len(report.findings)
         more = sum(report.broken.values()) - told
         if more > 0:
             say(f"... and {count_text(more)} more")
-    for law in _to_be_narrowed(report):
-        place = f"{shlex.quote(as_given(run))} --rank {report.rank} --law {law}"
-        say(f"which event broke it: radixledger replay bisect {place}")
+    laws = _to_be_narrowed(report)
+    if laws:
+        only = "the first finding alone was narrowed down; " if report.first_frame else ""
+        print_lines([f"{only}which command broke {' and '.join(laws)}:"])
+    for law in laws:
+        say(f"  radixledger replay bisect {shlex.quote(as_given(run))} --rank {report.rank} --law {law}")
 
 
 def _to_be_narrowed(report: RankReport) -> list[str]:

@@ -29,7 +29,6 @@ from radixledger.tools.console import (
     count_text,
     examples,
     print_facts,
-    print_table,
     seconds_text,
 )
 from radixledger.tools.drill import DoubleFree, plant_double_free
@@ -44,6 +43,7 @@ from radixledger.tools.serve.loader import Checkpoint
 from radixledger.tools.serve.offline import Setup
 from radixledger.tools.serve.requests import Request, Result, encode_request, encode_result
 from radixledger.tools.serve.tiny import load_tiny
+from radixledger.tools.table import print_table
 
 TALK = Talk(conversations=10, turns=4, ranks=2, system=96, question=24, answer=48, pause_ms=60, stagger_ms=2)
 WARM = Setup(

@@ -12,12 +12,13 @@ from radixledger.cache.routing import RouteName
 from radixledger.cache.traits import TRAITS
 from radixledger.journal.reader import ranks_in
 from radixledger.replay.verify import verify_rank
-from radixledger.tools.console import count_text, print_table
+from radixledger.tools.console import count_text
 from radixledger.tools.serve.demo_stage import cached, failed, serve, title
 from radixledger.tools.serve.loader import Checkpoint
 from radixledger.tools.serve.offline import Report, Setup
 from radixledger.tools.serve.requests import Request, Result
 from radixledger.tools.serve.tiny import Tiny, load_tiny
+from radixledger.tools.table import print_table
 
 WITH_A_WINDOW: tuple[RouteName, ...] = ("legacy", "swa_chunk")
 WITHOUT: tuple[RouteName, ...] = ("chunk", "radix")
