@@ -90,7 +90,7 @@ ORDER BY step, page LIMIT 3
               show_default=True, help="Where the runs are left.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace what an earlier demo left there.")
 def command(folder: Path, force: bool) -> None:
-    """Serve, verify, compare, ask in SQL and find a planted fault, all in about a minute."""
+    """Serve, verify, compare, ask in SQL and find a planted fault, in half a minute of processor time."""
     begun = time.monotonic()
     check_outside_runs(folder)
     clear(folder, force=force)

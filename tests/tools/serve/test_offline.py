@@ -361,7 +361,7 @@ def test_an_existing_run_is_refused_unless_it_is_to_go_on(
         (["--enable-unified-radix-tree"], "--journal RUN"),
         ([*UNIFIED, "--journal", "run", "--output", "requests.jsonl"], "a file of their own"),
         ([*UNIFIED, "--journal", "run", "--page-size", "48"], "48"),
-        ([*UNIFIED, "--journal", "run", "--full-pages", str(1 << 31)], "full_pages"),
+        ([*UNIFIED, "--journal", "run", "--full-pages", str(1 << 31)], "--full-pages"),
         ([*UNIFIED, "--journal", "run", "--model-path", "nowhere"], "nowhere"),
         ([*UNIFIED, "--journal", "run", "--model-path", ".", "--window", "8"], "--window"),
     ],
