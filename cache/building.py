@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from radixledger.cache.chunk import ChunkCache, SWAChunkCache
-from radixledger.cache.config import BadConfig
 from radixledger.cache.legacy import SWARadixCache
 from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import CacheInitParams
@@ -18,6 +17,7 @@ from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.routing import RouteName, ServerConfig, route_of
 from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.cache.unified_setup import FULL_ALONE, WITH_STATES
+from radixledger.journal.sizes import BadConfig
 
 
 class Site(NamedTuple):

@@ -9,23 +9,7 @@ from radixledger.cache.traits import FOLDED, RECORDED, TRAITS
 from radixledger.cache.window import FORMULAS
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import HASH_BYTES
-
-MAX_PAGES = (1 << 31) - 1
-"""Page ids travel as int32 (B141)."""
-
-MAX_STATE_BYTES = 1 << 33
-"""What a state that somebody else asks for may take; our own caches may be as large as they like."""
-
-MAX_BOOK_BYTES = 1 << 31
-"""What of it may be books of pages, which are written from end to end where rows are touched as far as they are used."""
-
-
-class BadConfig(ValueError):
-    """A configuration value that no cache can be built with; `field` names it."""
-
-    def __init__(self, field: str, detail: str) -> None:
-        super().__init__(f"{field}: {detail}")
-        self.field = field
+from radixledger.journal.sizes import MAX_PAGES, BadConfig, check_memory, check_sizes
 
 
 def checked(opened: Opened, *also_strides: int) -> Opened:
@@ -44,31 +28,9 @@ def _foldable(opened: Opened, *also_strides: int) -> Opened:
     """Also what nobody builds: journals of other servers, and (also_strides) keys that are hashes."""
     config = opened.config
     _check_route(opened)  # first: what else is wrong depends on it
-    for field, value in (
-        ("page_size", config.page_size),
-        ("full_pages", config.full_pages),
-        ("rows", config.rows),
-        ("context_pages", config.context_pages),
-        ("host_threshold", config.host_threshold),
-        ("ranks", opened.ranks),
-        ("stride", opened.stride),
-    ):
-        if not 1 <= value <= MAX_PAGES:
-            raise BadConfig(field, f"{value} is not between 1 and {MAX_PAGES}")
+    check_sizes(opened)
     for check in (_check_window, _check_states, _check_host):
         check(opened)
-    if config.rows & (config.rows - 1):
-        raise BadConfig(
-            "rows", f"{config.rows} is not a power of two; {1 << config.rows.bit_length()} would do"
-        )
-    for field, pages in (
-        ("full_pages", config.full_pages),
-        ("swa_pages", config.swa_pages),
-        ("host_pages", config.host_pages),
-    ):
-        last_slot = (pages + 1) * config.page_size - 1  # page 0 comes on top
-        if last_slot > MAX_PAGES:
-            raise BadConfig(field, f"slot {last_slot} does not fit int32; take fewer or smaller pages")
     for field, name, known in (
         ("formula", config.formula, FORMULAS),
         ("tombstone_leaf", config.tombstone_leaf, ("veto", "materialise")),
@@ -195,16 +157,8 @@ def _check_states(opened: Opened) -> None:
 def bounded(opened: Opened) -> Opened:
     """`opened` itself, if a state of it can be built on anybody's word; raises BadConfig.
 
-    For journals and images that nobody vouches for: the books take 28 bytes a page, a row 120, a position in it 8.
+    For journals and images that nobody vouches for, and before a journal is begun that has to be one of them.
     """
-    config = _foldable(opened, HASH_BYTES).config
-    pages = config.full_pages + config.swa_pages + config.host_pages + config.recurrent_slots
-    row = 120 + 8 * config.context_pages
-    if 28 * pages > MAX_BOOK_BYTES:
-        raise BadConfig(
-            "full_pages", f"{pages} pages of all pools take more than {MAX_BOOK_BYTES} bytes of books"
-        )
-    if 28 * pages + row * config.rows > MAX_STATE_BYTES:
-        text = f"{config.rows} rows of {config.context_pages} pages beside {pages} pages take more than"
-        raise BadConfig("rows", f"{text} {MAX_STATE_BYTES} bytes")
+    _foldable(opened, HASH_BYTES)
+    check_memory(opened)
     return opened

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from radixledger.cache.config import BadConfig, bounded
+from radixledger.cache.config import bounded
 from radixledger.cache.image_layout import NodeImage, PoolImage, RequestImage, StateImage, TransferImage
 from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.running import Running
@@ -29,6 +29,7 @@ from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import Kind
 from radixledger.journal.codec import UNREADABLE
 from radixledger.journal.redact import HASH_BYTES, Redactor
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import (
     ROOT,
     Pages,

@@ -4,13 +4,15 @@ Rule: a server counts slots over all ranks, a rank counts pages of its own; the 
 here and nowhere else.
 """
 
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from radixledger.cache.config import key_stride
+from radixledger.cache.config import checked, key_stride
 from radixledger.cache.traits import TRAITS, UNKNOWN
 from radixledger.cache.window import pages_for
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.units import Rank, TokenCount
+from radixledger.journal.writer import JournalWriter
 
 
 class StateMode(NamedTuple):
@@ -93,3 +95,11 @@ def _check_sizes(size: int, size_swa: int, page_size: int, dp_size: int, *, wind
             raise ValueError(
                 f"{name} of {value} slots makes no page of {page_size} for each of {dp_size} ranks"
             )
+
+
+def open_journal(run: Path, opened: Opened, **how: Any) -> JournalWriter:
+    """A journal for a rank that is to be built with `opened`; what no rank can be built with leaves nothing on disk.
+
+    how: as `JournalWriter.open` takes it. Raises BadConfig, and what that raises.
+    """
+    return JournalWriter.open(run, checked(opened), **how)

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 
 from radixledger.cache.arguments import number, sequence
-from radixledger.cache.config import BadConfig
 from radixledger.cache.face_rank import FaceRank, as_slots, pages_of_slots, rank_of, slots_of_pages
 from radixledger.cache.kept_events import KeptEvents
 from radixledger.cache.opening import NO_HOST, NO_STATES, HostCopies, StateMode, opened_ranks
@@ -24,6 +23,7 @@ from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import Kind
 from radixledger.journal.events import Opened
 from radixledger.journal.moves import pages_of
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import FIRST, Pages
 
 _NO_SLOTS = np.zeros(0, np.int32)

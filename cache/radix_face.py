@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 
 from radixledger.cache.arguments import number, sequence, told
-from radixledger.cache.config import BadConfig
 from radixledger.cache.face_rank import FaceRank, as_slots, boundary_receipt, rank_of
 from radixledger.cache.keys import namespace
 from radixledger.cache.laws.invariants import broken_laws
@@ -43,6 +42,7 @@ from radixledger.cache.tree_view import TreeNode, drawn
 from radixledger.cache.window import insert_stop, key_length, pages_for
 from radixledger.journal.accounts import Kind, request_account
 from radixledger.journal.causes import Operation
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import (
     ROOT,
     UNBOUND,

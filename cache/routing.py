@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from radixledger.cache.config import BadConfig
+from radixledger.journal.sizes import BadConfig
 
 RouteName = Literal["unified", "legacy", "swa_chunk", "radix", "chunk"]
 """What `Opened.route` says."""

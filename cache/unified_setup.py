@@ -5,9 +5,9 @@ Rule: nothing is guessed and nothing falls back: what this cache does not serve 
 
 from collections.abc import Sequence
 
-from radixledger.cache.config import BadConfig
 from radixledger.cache.opening import NO_STATES, StateMode
 from radixledger.cache.prefix_cache import CacheInitParams, ComponentType
+from radixledger.journal.sizes import BadConfig
 
 FULL_ALONE = (ComponentType.FULL,)
 WITH_WINDOWS = (ComponentType.FULL, ComponentType.SWA)

@@ -8,7 +8,7 @@ a journal's word only within the bound that `cache.config` sets.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from radixledger.cache.config import BadConfig, bounded
+from radixledger.cache.config import bounded
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.laws.invariants import LAWS
 from radixledger.cache.laws.law import Law
@@ -16,6 +16,7 @@ from radixledger.cache.state import Finding, State
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.events import AnyEvent, Gap, Opened
 from radixledger.journal.frame import Frame
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import Seq
 
 FINDINGS_KEPT = 64

@@ -14,7 +14,6 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from radixledger.cache.config import BadConfig
 from radixledger.cache.rank import RankCache
 from radixledger.cache.routing import RouteName
 from radixledger.cache.sizing import swa_pages_for
@@ -22,6 +21,7 @@ from radixledger.cache.watch import Watched
 from radixledger.journal.errors import RunExists
 from radixledger.journal.events import Config
 from radixledger.journal.retention import Retention
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.writer import Policy
 from radixledger.tools.console import (
     USAGE,

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from radixledger import __version__
-from radixledger.cache.config import BadConfig, checked, key_stride
+from radixledger.cache.config import checked, key_stride
+from radixledger.cache.opening import open_journal
 from radixledger.cache.rank import RankCache
 from radixledger.cache.routing import RouteName
 from radixledger.cache.watch import Watched
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import load_key, spelled_out
 from radixledger.journal.retention import Retention
+from radixledger.journal.sizes import BadConfig, check_memory
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.journal.writer import JournalWriter, Policy
 
@@ -112,6 +114,7 @@ def open_rank(
             labels=labels or {},
         )
     )
+    check_memory(opened)
     if recording.run is None or recording.policy is Policy.OFF:
         return kind(opened, watched=recording.watched)
     writer = _writer(recording.run, opened, recording, clock)
@@ -122,7 +125,7 @@ def open_rank(
 def _writer(run: Path, opened: Opened, recording: Recording, clock: Callable[[], int]) -> JournalWriter:
     file = recording.key_file
     key = load_key(file) if file is not None and file.exists() else file
-    return JournalWriter.open(
+    return open_journal(
         run,
         opened,
         policy=recording.policy,

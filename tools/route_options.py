@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import click
 
-from radixledger.cache.config import BadConfig
 from radixledger.cache.keys import KEY_MODES
 from radixledger.cache.routing import Disaggregation, RouteName, ServerConfig, Speculation, route_of
+from radixledger.journal.sizes import BadConfig
 from radixledger.tools.console import USAGE, CommandFailure
 
 

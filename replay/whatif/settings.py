@@ -9,12 +9,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from radixledger.cache.config import BadConfig, bounded, checked
+from radixledger.cache.config import bounded, checked
 from radixledger.cache.standing import POLICIES
 from radixledger.cache.traits import FOLDED, RECORDED, TRAITS
 from radixledger.cache.window import pages_for
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import HASH_BYTES
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import TokenCount
 from radixledger.replay.whatif.content import NoFiner, content_for
 

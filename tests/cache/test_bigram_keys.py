@@ -8,12 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from radixledger.cache import keys
-from radixledger.cache.config import BadConfig, checked
+from radixledger.cache.config import checked
 from radixledger.cache.keys import KEY_MODES, KeyMode, bigram_key, broken_pair, raw_key
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Refusal
 from radixledger.journal.events import Opened, Transferred
 from radixledger.journal.redact import KEY_BYTES, Redactor
+from radixledger.journal.sizes import BadConfig
 
 from ..machine import opened
 from ..model_tree import Shape

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from radixledger.cache import window
-from radixledger.cache.config import BadConfig, checked
+from radixledger.cache.config import checked
 from radixledger.cache.keys import KEY_MODES
 from radixledger.cache.laws.of_requests import live_run
 from radixledger.cache.rank import RankCache
@@ -22,6 +22,7 @@ from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation
 from radixledger.journal.events import Config, Opened, Reclaimed
 from radixledger.journal.moves import pages_of
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import UNBOUND
 
 from ..machine import opened

@@ -7,7 +7,6 @@ import pytest
 from radixledger.cache.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
 from radixledger.cache.building import BUILT, NotOnThisRoute, build_prefix_cache
 from radixledger.cache.chunk import ChunkCache, SWAChunkCache
-from radixledger.cache.config import BadConfig
 from radixledger.cache.legacy import SWARadixCache
 from radixledger.cache.opening import HostCopies, opened_ranks
 from radixledger.cache.pool_allocator import PoolAllocator
@@ -19,6 +18,7 @@ from radixledger.cache.routing import GATES, RouteName, ServerConfig, Unsupporte
 from radixledger.cache.traits import TRAITS
 from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.journal.events import Admitted, Finished
+from radixledger.journal.sizes import BadConfig
 
 from .server import EventList, Request, text
 from .test_routing import TRUTH, UNSUPPORTED

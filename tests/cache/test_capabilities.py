@@ -6,7 +6,6 @@ import pytest
 
 from radixledger.cache.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
 from radixledger.cache.chunk import ChunkCache, SWAChunkCache
-from radixledger.cache.config import BadConfig
 from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import (
     BasePrefixCache,
@@ -20,6 +19,7 @@ from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.cache.unified_setup import FULL_ALONE
 from radixledger.journal.events import Flushed
+from radixledger.journal.sizes import BadConfig
 
 from .every_route import ROUTES, WITH_SWA, idle, roomy
 from .server import text

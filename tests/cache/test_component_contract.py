@@ -3,7 +3,6 @@
 import pytest
 
 from radixledger.cache.allocator import SWATokenToKVPoolAllocator
-from radixledger.cache.config import BadConfig
 from radixledger.cache.opening import opened_ranks
 from radixledger.cache.prefix_cache import CacheInitParams, ComponentType
 from radixledger.cache.refusals import Busy
@@ -11,6 +10,7 @@ from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.state import Node, State
 from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.journal.events import Freed, Healed
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import NodeId
 
 from .driven import SHAPES, Driven

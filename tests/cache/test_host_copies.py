@@ -2,7 +2,6 @@
 
 import pytest
 
-from radixledger.cache.config import BadConfig
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Busy, Refusal
 from radixledger.journal.accounts import Kind, transfer_account, tree_account
@@ -15,6 +14,7 @@ from radixledger.journal.events import (
     HostDropped,
     Removed,
 )
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import NodeId
 
 from .driven import opened

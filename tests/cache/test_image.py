@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from radixledger.cache.config import MAX_STATE_BYTES, BadConfig, bounded
+from radixledger.cache.config import bounded
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.image import BadImage, image, restore
@@ -20,6 +20,7 @@ from radixledger.cache.ledger import PoolBook
 from radixledger.cache.state import Node, State
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import Redactor
+from radixledger.journal.sizes import MAX_STATE_BYTES, BadConfig
 from radixledger.journal.units import Rank, TokenCount
 
 from .driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
@@ -170,8 +171,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "another thing": (lambda: msgspec.msgpack.encode([1, 2, 3]), "array"),
     "a later version": (lambda: changed(version=99), "version 99"),
     "pools that are not there": (lambda: with_config(full_pages=1 << 20), "FULL accounts"),
-    "pools that no machine has": (lambda: with_config(full_pages=(1 << 29) - 1), "take more than"),
-    "rows that no machine has": (lambda: with_config(rows=1 << 28, context_pages=1), "take more than"),
+    "pools that no machine has": (lambda: with_config(full_pages=(1 << 29) - 1), "of memory, more than"),
+    "rows that no machine has": (lambda: with_config(rows=1 << 28, context_pages=1), "of memory, more than"),
     "pages of no tokens": (lambda: with_config(page_size=0), "page_size"),
     "no root": (lambda: changed(nodes=[]), "not the root"),
     "a child before its parent": (lambda: with_node(2, parent=2), "before its parent"),
@@ -237,5 +238,5 @@ def test_a_journal_that_asks_for_gigabytes_is_refused_before_any_is_taken(change
     config = Config(1, 64, 0, 0, rows=4, context_pages=16)
     told = Opened("", Rank(0), 1, 1, "radix", config, TokenCount(0), 4, "plain")
     assert bounded(told) is told
-    with pytest.raises(BadConfig, match="bytes"):
+    with pytest.raises(BadConfig, match="GiB that a replay would give"):
         bounded(replace(told, config=replace(config, **changes)))

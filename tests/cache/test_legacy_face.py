@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from radixledger.cache.config import BadConfig
 from radixledger.cache.legacy import SWARadixCache
 from radixledger.cache.prefix_cache import Ended, InsertParams, RadixKey
 from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.journal.events import Reclaimed, Removed
+from radixledger.journal.sizes import BadConfig
 
 from .server import Server, every_page_is_named_once, text
 

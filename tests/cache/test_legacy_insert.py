@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache.config import BadConfig, checked
+from radixledger.cache.config import checked
 from radixledger.cache.refusals import Refusal
 from radixledger.journal.causes import label
 from radixledger.journal.events import (
@@ -25,6 +25,7 @@ from radixledger.journal.events import (
     Unlocked,
 )
 from radixledger.journal.moves import pages_of
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import Pages, TokenCount
 
 from ..machine import opened

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache.config import BadConfig, checked
+from radixledger.cache.config import checked
 from radixledger.cache.decide import eviction as decide_eviction
 from radixledger.cache.decide import unified as decide_unified
 from radixledger.cache.rank import RankCache
@@ -13,6 +13,7 @@ from radixledger.cache.slices import Slice
 from radixledger.cache.traits import TRAITS
 from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import UNBOUND
 
 from ..machine import opened

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from radixledger.cache.config import BadConfig
 from radixledger.cache.routing import (
     GATES,
     Disaggregation,
@@ -17,6 +16,7 @@ from radixledger.cache.routing import (
     asks_for_unified,
     route_of,
 )
+from radixledger.journal.sizes import BadConfig
 
 TRUTH: list[tuple[bool, bool, bool, RouteName]] = [
     # hybrid SWA, unified, radix disabled

@@ -3,7 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache.config import BadConfig
 from radixledger.cache.decide import eviction as decide_eviction
 from radixledger.cache.digest import digest
 from radixledger.cache.eviction import oldest_leaf
@@ -14,6 +13,7 @@ from radixledger.cache.refusals import LawBroken
 from radixledger.cache.state import Node, State
 from radixledger.cache.watch import Watched
 from radixledger.journal.events import Admitted
+from radixledger.journal.sizes import BadConfig
 
 from ..machine import opened
 from ..model_tree import Shape

@@ -5,7 +5,6 @@ import pytest
 from msgspec.structs import replace
 
 from radixledger.cache import spare
-from radixledger.cache.config import BadConfig
 from radixledger.cache.eviction import oldest_spare, oldest_window
 from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.rank import RankCache
@@ -17,6 +16,7 @@ from radixledger.cache.window_component import WindowComponent
 from radixledger.journal.accounts import Kind
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import Evicted, Split, Tombstoned
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import RequestId
 
 from ..machine import opened

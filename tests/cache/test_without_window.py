@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache.config import BadConfig, checked
+from radixledger.cache.config import checked
 from radixledger.cache.keys import raw_key
 from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.rank import RankCache
@@ -14,6 +14,7 @@ from radixledger.cache.state import Receipt
 from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation
 from radixledger.journal.events import Evicted, Extended, Freed, Locked, Reclaimed, Removed, Stop, Transferred
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import (
     NO_PAGES,
     ROOT,

@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from radixledger.cache.allocator import SWATokenToKVPoolAllocator
-from radixledger.cache.config import BadConfig
 from radixledger.cache.opening import opened_ranks
 from radixledger.cache.prefix_cache import Ended
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Busy, OwnershipError
 from radixledger.journal.events import AnyEvent, Flushed, Opened, Refused
+from radixledger.journal.sizes import BadConfig
 from radixledger.tools.serve.requests import BadLine, Bounds, read_requests
 
 from ..cache.server import EventList, Server, text

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from radixledger.cache.allocator import SWATokenToKVPoolAllocator
-from radixledger.cache.config import BadConfig
 from radixledger.cache.face_rank import as_slots, slots_of_pages
 from radixledger.cache.keys import raw_key
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import Pages
 
 from ..cache.server import Server, path, shape, text

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from radixledger.analytics.load import load
 from radixledger.analytics.queries import ask_checks
 from radixledger.analytics.store import Database
-from radixledger.cache.config import BadConfig
 from radixledger.cache.digest import recount
 from radixledger.cache.rank import RankCache
 from radixledger.journal.accounts import holder_of
@@ -28,6 +27,7 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.recorder import ROOT, Recorder, pages_of_slots
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import Rank
 from radixledger.replay.seek import state_at
 from radixledger.replay.verify import verify_rank

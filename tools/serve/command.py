@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from radixledger.cache.config import BadConfig
 from radixledger.journal.events import Config
 from radixledger.journal.folder import listing, rank_folder
 from radixledger.journal.retention import Retention
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import Rank
 from radixledger.journal.writer import Policy
 from radixledger.tools.console import (

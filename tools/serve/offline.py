@@ -20,6 +20,7 @@ from radixledger.cache.traits import TRAITS
 from radixledger.cache.window import pages_for
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.folder import listing, rank_folder
+from radixledger.journal.sizes import check_memory
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.tools.opening import Recording, open_rank
 from radixledger.tools.policy_options import Policies
@@ -154,7 +155,9 @@ def sizes_of(setup: Setup, spec: ModelSpec, lines: Sequence[Line]) -> Sizes:
     )
     config = setup.policies.put_into(config)
     need = TokenCount(config.window_tokens)
-    checked(Opened("", Rank(0), setup.ranks, 0, setup.route, config, need, key_stride(config), "plain"))
+    check_memory(
+        checked(Opened("", Rank(0), setup.ranks, 0, setup.route, config, need, key_stride(config), "plain"))
+    )
     try:
         strip_tokens(page_size)
     except ValueError as error:
