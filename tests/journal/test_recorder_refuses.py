@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache.config import BadConfig, bounded
+from radixledger.cache.config import bounded
 from radixledger.journal.event import HealMode
 from radixledger.journal.events import Admitted, Config, Opened, Stepped
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.recordable import recordable
 from radixledger.journal.recorder import ROOT, Recorder
+from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import Rank, TokenCount
 from radixledger.replay.verify import verify_rank
 
