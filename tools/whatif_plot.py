@@ -4,6 +4,7 @@ A row for each configuration, a panel for each question; where one number was va
 first. Rule: everything that is drawn is written beside it as text, and nothing is told by colour alone.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import pairwise
@@ -14,6 +15,8 @@ from radixledger.tools.whatif_tables import Row, remarks, rows_of
 
 WIDTH, ROW, HEAD, GAP = 960, 38, 46, 26
 CURVE_HEIGHT = 190
+LINE = 14
+"""From one line of text to the next, in pixels."""
 CHARACTER = 6.6
 """About the width of a character of the labels, in pixels."""
 MOST_LABEL = 44
@@ -24,10 +27,12 @@ svg{font:12px system-ui,sans-serif;background:#fff}
 text{fill:#1b1f24}.dim{fill:#59636e}.title{font-size:15px;font-weight:600}.head{font-weight:600}
 .first{fill:#0969da}.second{fill:#bc4c00}.tick{stroke:#1b1f24;stroke-width:2}.axis{stroke:#d1d9e0}
 .line{fill:none;stroke:#0969da;stroke-width:2}.bound{fill:none;stroke:#1b1f24;stroke-width:1.5;stroke-dasharray:5 4}
-.recorded{stroke:#59636e;stroke-dasharray:2 3}
+.recorded{stroke:#59636e;stroke-dasharray:2 3}.middle,.value{text-anchor:middle}.middle{fill:#59636e}
+.value{paint-order:stroke;stroke:#fff;stroke-width:3px}
 @media(prefers-color-scheme:dark){svg{background:#0d1117}text{fill:#e6edf3}.dim{fill:#9198a1}.first{fill:#4493f8}
-.second{fill:#f0883e}.tick{stroke:#e6edf3}.axis{stroke:#3d444d}.line{stroke:#4493f8}.bound{stroke:#e6edf3}.recorded{stroke:#9198a1}}
-@media print{svg{background:white}text{fill:black}}
+.second{fill:#f0883e}.tick{stroke:#e6edf3}.axis{stroke:#3d444d}.line{stroke:#4493f8}.bound{stroke:#e6edf3}.recorded{stroke:#9198a1}
+.middle{fill:#9198a1}.value{stroke:#0d1117}}
+@media print{svg{background:white}text{fill:black}.value{stroke:white}}
 """
 
 
@@ -174,34 +179,54 @@ def _points(found: Comparison) -> tuple[str, list[Point]] | None:
 def _curve(varied: tuple[str, list[Point]], found: Comparison, top: float) -> Iterator[str]:
     """The hit rate over what was varied, evenly spaced, with its bound and the recorded one."""
     name, points = varied
-    left, right, bottom = 70.0, WIDTH - 110.0, top + CURVE_HEIGHT - 40
+    left, right, bottom = 84.0, WIDTH - 110.0, top + CURVE_HEIGHT - 40
     most = max(max(point.hit_rate, point.bound) for point in points) or 1
     across = (right - left) / (len(points) - 1)
 
-    def place(number: int, rate: float) -> tuple[float, float]:
-        return left + number * across, bottom - (bottom - top - 26) * rate / most
+    def height(rate: float) -> float:
+        return bottom - (bottom - top - 26) * min(rate, most) / most
 
     yield _text(16, top + 6, f"Hit rate over {name.replace('_', ' ')}", "head")
     for part in (0.0, 0.5, 1.0):
-        y = place(0, most * part)[1]
+        y = height(most * part)
         yield f'<line class="axis" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield _text(28, y + 4, f"{most * part:.2f}", "dim")
-    y_recorded = place(0, min(found.recorded.hit_rate, most))[1]
-    yield f'<line class="recorded" x1="{left}" x2="{right}" y1="{y_recorded:.1f}" y2="{y_recorded:.1f}"/>'
-    for kind, rates, label in (
-        ("bound", [point.bound for point in points], "bound"),
-        ("line", [point.hit_rate for point in points], "hit rate"),
+    recorded, last = found.recorded.hit_rate, points[-1]
+    y = height(recorded)
+    yield f'<line class="recorded" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>'
+    places = [left + number * across for number in range(len(points))]
+    for kind, rates in (
+        ("bound", [point.bound for point in points]),
+        ("line", [point.hit_rate for point in points]),
     ):
-        places = [place(number, rate) for number, rate in enumerate(rates)]
-        yield f'<polyline class="{kind}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in places)}"/>'
-        yield _text(places[-1][0] + 8, places[-1][1] + 4, label)
-    for number, point in enumerate(points):
-        x, y = place(number, point.hit_rate)
-        yield f'<circle class="first" cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
-        yield _text(x - 16, y + 18, f"{point.mark}{point.hit_rate:.3f}")
-        yield _text(x - 16, bottom + 24, f"{point.value:,}", "dim")
-    middle = left + (len(points) // 2 + 0.5) * across - 45
-    yield _text(middle, y_recorded - 5, f"recorded {found.recorded.hit_rate:.3f}", "dim")
+        line = " ".join(f"{x:.1f},{height(rate):.1f}" for x, rate in zip(places, rates, strict=True))
+        yield f'<polyline class="{kind}" points="{line}"/>'
+    for x, point in zip(places, points, strict=True):
+        yield f'<circle class="first" cx="{x:.1f}" cy="{height(point.hit_rate):.1f}" r="4"/>'
+    told = [f"{point.mark}{point.hit_rate:.3f}" for point in points]
+    for number in _apart(told, across):
+        yield _text(places[number], height(points[number].hit_rate) + 18, told[number], "value")
+    values = [f"{point.value:,}" for point in points]
+    for number in _apart(values, across):
+        yield _text(places[number], bottom + 24, values[number], "middle")
+    beside = {"bound": last.bound, "hit rate": last.hit_rate, f"recorded {recorded:.3f}": recorded}
+    for words, y in _spread({words: height(rate) for words, rate in beside.items()}):
+        yield _text(right + 10, y + 4, words, "" if words in ("bound", "hit rate") else "dim")
+
+
+def _apart(labels: Sequence[str], across: float) -> range:
+    """Which of the labels of evenly spaced points are written, so that no two touch: each, or each second, ..."""
+    widest = CHARACTER * (max(map(len, labels)) + 1)
+    return range(0, len(labels), max(1, math.ceil(widest / across)))
+
+
+def _spread(places: dict[str, float]) -> Iterator[tuple[str, float]]:
+    """Words with their heights, those that would overlap moved down."""
+    free = -math.inf
+    for words, y in sorted(places.items(), key=lambda each: each[1]):
+        free = max(y, free)
+        yield words, free
+        free += LINE
 
 
 def _wrapped(name: str) -> list[str]:
