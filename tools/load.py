@@ -30,8 +30,8 @@ from radixledger.tools.console import (
     progress,
     remark,
 )
-from radixledger.tools.reuse_rows import ToldRank, tell_reuse
 from radixledger.tools.places import check_outside_runs
+from radixledger.tools.reuse_rows import ToldRank, tell_reuse
 from radixledger.tools.run_argument import runs_argument
 from radixledger.tools.table import print_table
 
