@@ -5,15 +5,7 @@ where no state could be built of its first event; hours of a record that nobody 
 """
 
 from radixledger.journal.events import Opened
-
-INT32_MAX = (1 << 31) - 1
-BOOKS_BYTES_MAX = 1 << 31
-"""What a replay spends on the books of pages at most, at `PAGE_BYTES` each."""
-
-STATE_BYTES_MAX = 1 << 33
-"""And on those and the rows together, at `ROW_BYTES` each and `ENTRY_BYTES` for each page of a row."""
-
-PAGE_BYTES, ROW_BYTES, ENTRY_BYTES = 28, 120, 8
+from radixledger.journal.sizes import MAX_PAGES, BadConfig, check_memory, check_sizes
 
 ONE_OF = {
     "formula": ("rfc", "tight"),
@@ -27,7 +19,7 @@ ONE_OF = {
 
 
 def recordable(opened: Opened) -> Opened:
-    """`opened` itself, if what is told behind it can be folded; raises ValueError for the first field that is out of bounds."""
+    """`opened` itself, if what is told behind it can be folded; raises BadConfig for the first field that is out of bounds."""
     config = opened.config
     window = {
         "swa_pages": config.swa_pages,
@@ -35,18 +27,12 @@ def recordable(opened: Opened) -> Opened:
         "window_need": opened.window_need,
     }
     windowed = config.swa_pages > 0
-    for field, value in {
-        "page_size": config.page_size,
-        "full_pages": config.full_pages,
-        "rows": config.rows,
-        "context_pages": config.context_pages,
-        "host_threshold": config.host_threshold,
-        "ranks": opened.ranks,
-        "key_bytes": opened.stride,
-        **(window if windowed else {}),
-    }.items():
-        if not 1 <= value <= INT32_MAX:
-            raise ValueError(f"{field}: {value} is not between 1 and {INT32_MAX}")
+    if not 1 <= opened.stride <= MAX_PAGES:
+        raise BadConfig("key_bytes", f"{opened.stride} is not between 1 and {MAX_PAGES}")
+    check_sizes(opened)
+    for field, value in window.items() if windowed else ():
+        if not 1 <= value <= MAX_PAGES:
+            raise BadConfig(field, f"{value} is not between 1 and {MAX_PAGES}")
     nothing = {
         **({} if windowed else window),
         "recurrent_slots": config.recurrent_slots,
@@ -56,28 +42,11 @@ def recordable(opened: Opened) -> Opened:
     }
     for field, unused in nothing.items():
         if unused:
-            raise ValueError(f"{field}: {unused!r} has no meaning in such a recording; leave it out")
+            raise BadConfig(field, f"{unused!r} has no meaning in such a recording; leave it out")
     for field, words in ONE_OF.items():
         if getattr(config, field) not in words:
-            raise ValueError(f"{field}: {getattr(config, field)!r} is not {' or '.join(words)}")
-    _check_sizes(opened)
-    return opened
-
-
-def _check_sizes(opened: Opened) -> None:
-    config = opened.config
-    if config.rows & (config.rows - 1):
-        raise ValueError(
-            f"rows: {config.rows} is not a power of two; {1 << config.rows.bit_length()} would do"
-        )
-    if (max(config.full_pages, config.swa_pages) + 1) * config.page_size - 1 > INT32_MAX:
-        raise ValueError(f"full_pages: slots of pages of {config.page_size} tokens do not fit int32")
-    books = PAGE_BYTES * (config.full_pages + config.swa_pages)
-    if books > BOOKS_BYTES_MAX:
-        raise ValueError(f"full_pages: {books} bytes of books of pages are more than {BOOKS_BYTES_MAX}")
-    if books + config.rows * (ROW_BYTES + ENTRY_BYTES * config.context_pages) > STATE_BYTES_MAX:
-        raise ValueError(
-            f"rows: {config.rows} rows of {config.context_pages} pages take more than {STATE_BYTES_MAX} bytes"
-        )
+            raise BadConfig(field, f"{getattr(config, field)!r} is not {' or '.join(words)}")
     if not 0 <= opened.rank < opened.ranks:
-        raise ValueError(f"rank: {opened.rank} is not one of {opened.ranks} ranks")
+        raise BadConfig("rank", f"{opened.rank} is not one of {opened.ranks} ranks")
+    check_memory(opened)
+    return opened
