@@ -179,7 +179,7 @@ def _points(found: Comparison) -> tuple[str, list[Point]] | None:
 def _curve(varied: tuple[str, list[Point]], found: Comparison, top: float) -> Iterator[str]:
     """The hit rate over what was varied, evenly spaced, with its bound and the recorded one."""
     name, points = varied
-    left, right, bottom = 84.0, WIDTH - 134.0, top + CURVE_HEIGHT - 40
+    left, right, bottom = 84.0, WIDTH - 142.0, top + CURVE_HEIGHT - 40
     most = max(max(point.hit_rate, point.bound) for point in points) or 1
     across = (right - left) / (len(points) - 1)
 
@@ -211,7 +211,7 @@ def _curve(varied: tuple[str, list[Point]], found: Comparison, top: float) -> It
         yield _text(places[number], bottom + 34, values[number], "middle")
     beside = {"bound": last.bound, "hit rate": last.hit_rate, f"recorded {recorded:.3f}": recorded}
     for words, y in _spread({words: height(rate) for words, rate in beside.items()}):
-        yield _text(right + 28, y + 4, words, "" if words in ("bound", "hit rate") else "dim")
+        yield _text(right + 36, y + 4, words, "" if words in ("bound", "hit rate") else "dim")
 
 
 def _apart(labels: Sequence[str], across: float) -> range:
