@@ -29,6 +29,7 @@ from radixledger.journal.redact import (
 from radixledger.journal.resume import Past, look_back
 from radixledger.journal.retention import Retention
 from radixledger.journal.segment import Heading, SegmentFile, UnfinishedHeading
+from radixledger.journal.sizes import check_memory, check_sizes
 from radixledger.journal.units import Rank, Seq
 from radixledger.journal.upkeep import Sealing, Upkeep
 
@@ -63,6 +64,8 @@ class Options(NamedTuple):
 
 def open_rank(run: Path, opened: Opened, options: Options) -> Parts:
     """Take the rank's lock and make everything ready; raises as `JournalWriter.open`."""
+    check_sizes(opened)
+    check_memory(opened)
     folder = rank_folder(run, opened.rank)
     options.disk.make_folder(folder)
     lock = WriterLock(folder / LOCK_NAME)

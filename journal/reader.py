@@ -121,11 +121,18 @@ class JournalReader:
         `wait` sleeps, or whatever else its caller does until there may be more. A half-written
         frame is waited for, without a notice.
         """
+        for frame in self.polled(from_seq):
+            if frame is not None:
+                yield frame
+            elif not wait():
+                return
+
+    def polled(self, from_seq: Seq | None = None) -> Iterator[Frame | None]:
+        """As `follow`, for who has other journals to look at meanwhile: None at each end, and on behind it."""
         with closing(self._cursor(from_seq, note=lambda _: None)) as cursor:
             while True:
                 yield from self._decoded(cursor.run(), from_seq)
-                if not wait():
-                    return
+                yield None
 
     def snapshots(self) -> list[SnapshotRef]:
         """The snapshots that lie there, oldest first; `read_snapshot` says whether one is good."""

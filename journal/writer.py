@@ -30,7 +30,6 @@ from radixledger.journal.forked import left_in_children
 from radixledger.journal.opening import Options, Parts, open_rank
 from radixledger.journal.pen import Limits, OnFailure
 from radixledger.journal.retention import NOTHING, Dropped, Retention
-from radixledger.journal.sizes import check_memory, check_sizes
 from radixledger.journal.snapshot import write_snapshot
 from radixledger.journal.units import Seq
 from radixledger.journal.upkeep import Sealing
@@ -115,12 +114,8 @@ class JournalWriter:
         An existing journal is refused with RunExists unless `resume`, which opens the next epoch behind it; where there
         is none, one is begun in either case. `key` is the redaction key, or the file that it lies in (default: one
         beside the run); that file is made on first use, once the journal is known to be begun. Policy `off` touches no file. Raises WriterBusy where another writer holds the rank,
-        KeyFileRefused, Damaged or TooNew where the end of the old journal cannot be trusted, ValueError, OSError. Before
-        anything is on disk, BadConfig for sizes that no state could have.
+        BadConfig for sizes that no state has, KeyFileRefused, Damaged or TooNew where the end of the old journal cannot be trusted, ValueError, OSError.
         """
-        check_sizes(opened)
-        if policy is not Policy.OFF:
-            check_memory(opened)
         folder = rank_folder(run, opened.rank)
         if policy is Policy.OFF:
             opened = replace(opened, run=opened.run or run.absolute().name, epoch=1, schema=SCHEMA_VERSION)

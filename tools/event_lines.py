@@ -3,7 +3,7 @@
 What `journal cat` and `replay tail` share. Rule: a line is the event's own; what somebody thinks of it is another line.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import sleep
 from typing import get_args
@@ -54,16 +54,22 @@ def json_writer(reader: JournalReader) -> Write:
 
 def until_closed(reader: JournalReader, start: Seq | None) -> Iterator[Frame]:
     """The frames from `start` on, and those that the writer adds, until it has closed the journal."""
-    closed = False
+    return (frame for _, frame in all_until_closed([reader.polled(start)]))
 
-    def wait() -> bool:
-        if not closed:
+
+def all_until_closed(polled: Sequence[Iterator[Frame | None]]) -> Iterator[tuple[int, Frame]]:
+    """As `until_closed`, of several ranks: which one, and its frame; those that are there already rank by rank."""
+    live = dict(enumerate(polled))
+    while live:
+        for number, frames in list(live.items()):
+            closed = False
+            while (frame := next(frames)) is not None:
+                closed = isinstance(frame.events[-1], Closed)
+                yield number, frame
+            if closed:
+                del live[number]
+        if live:
             sleep(FOLLOW_EVERY_S)
-        return not closed
-
-    for frame in reader.follow(start, wait=wait):
-        closed = isinstance(frame.events[-1], Closed)
-        yield frame
 
 
 def refuse_to_follow_a_copy(run: Path, option: str) -> None:

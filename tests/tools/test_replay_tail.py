@@ -140,14 +140,38 @@ def test_without_laws_it_shows_what_journal_cat_does(tmp_path: Path, capfd: Capt
     assert out == capfd.readouterr().out
 
 
-def test_several_ranks_need_a_choice_and_a_url_needs_once(tmp_path: Path, capfd: Capture) -> None:
+def test_a_url_needs_once(tmp_path: Path, capfd: Capture) -> None:
     for rank in range(2):
         written(tmp_path / "run", 20, rank=rank, ranks=2)
-    assert "--rank" in told(capfd, tmp_path / "run", "--once", code=2)[1]
     url = f"file://{tmp_path / 'run'}"
     assert "--once" in told(capfd, url, "--rank", 1, code=2)[1]
     out, _ = told(capfd, url, "--rank", 1, "--once", "--laws", "--last", 1)
     assert "Closed" in out
+
+
+def test_all_ranks_are_followed_and_each_line_says_whose_it_is(
+    tmp_path: Path, naps: list[Callable[[], object]], capfd: Capture
+) -> None:
+    """An alarm of either rank is told where it happens, though the other one goes on; it ends when both are closed."""
+    writers = [
+        JournalWriter.open(tmp_path / "run", opened(redaction="plain", rank=rank, ranks=2), clock=Clock())
+        for rank in (0, 1)
+    ]
+    one, two = (Driven(7 + rank, recorder=writer).run(20) for rank, writer in enumerate(writers))
+    naps += [one.step, lambda: free_twice(two.cache, writers[1]), one.cache.close, two.step, two.cache.close]
+    out, err = told(capfd, tmp_path / "run", "--laws", "--last", 1, code=1)
+    lines = out.splitlines()
+    assert {line.split("  ")[0] for line in lines if not line.startswith("!!!")} == {"rank 0", "rank 1"}
+    (alarm,) = (line for line in lines if "a_page_is_freed_once" in line)
+    assert alarm.startswith("!!! rank 1, event ")
+    assert [line.split()[1] for line in lines if "Closed" in line] == ["0", "1"]
+    assert "of 2 ranks, " in err
+    assert naps == []
+    out, _ = told(capfd, tmp_path / "run", "--alarms", "--once", "--json", code=1)
+    assert {json.loads(line)["rank"] for line in out.splitlines()} == {1}
+    assert (
+        "each rank has numbers of its own" in told(capfd, tmp_path / "run", "--from", 3, "--once", code=2)[1]
+    )
 
 
 def test_damage_ends_it_and_salvage_rings_for_it(tmp_path: Path, capfd: Capture) -> None:

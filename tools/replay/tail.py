@@ -3,9 +3,10 @@
 Not here: the laws and what an alarm says (`radixledger.replay.alarms`), following and lines (`radixledger.tools.event_lines`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -16,20 +17,29 @@ from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.alarms import Alarm, Alarms
 from radixledger.replay.seek import Beginning, beginning_before
-from radixledger.tools.console import FINDINGS, count_of, count_text, examples, exit_with, remark
+from radixledger.tools.console import (
+    FINDINGS,
+    USAGE,
+    CommandFailure,
+    count_of,
+    count_text,
+    examples,
+    exit_with,
+    remark,
+)
 from radixledger.tools.event_lines import (
     Write,
+    all_until_closed,
     json_writer,
     line_writer,
     refuse_to_follow_a_copy,
-    until_closed,
 )
 from radixledger.tools.event_text import ranges, time_text
 from radixledger.tools.numbers import Whole
 from radixledger.tools.printable import in_a_line, say_lines
-from radixledger.tools.ranks import rank_option, the_rank
+from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
-from radixledger.tools.run_argument import run_of_one_rank_argument
+from radixledger.tools.run_argument import run_argument
 
 PAGES_TOLD = 12
 MANY = 100_000
@@ -43,8 +53,8 @@ MANY = 100_000
         "radixledger replay tail RUN --laws --json | jq 'select(.type == \"ALARM\")'",
     ),
 )
-@run_of_one_rank_argument
-@rank_option
+@run_argument
+@ranks_option
 @click.option(
     "--laws", is_flag=True, help="Ask every law as the events come, and raise an alarm at the violating one."
 )
@@ -62,43 +72,54 @@ MANY = 100_000
 @salvage_flag
 @click.option("--json", "as_lines", is_flag=True, help="One JSON object a line, for programs.")
 def command(
-    run: Path, rank: int | None, laws: bool, until_violation: bool, alarms: bool, from_seq: int | None, last: int,
+    run: Path, ranks: tuple[int, ...], laws: bool, until_violation: bool, alarms: bool, from_seq: int | None, last: int,
     once: bool, salvage: bool, as_lines: bool,
 ) -> None:  # fmt: skip
     """Follow a journal while it is written, one line per event, and raise an alarm where a law is broken.
 
-    It ends when the journal is closed, and with Ctrl-C. With --laws each event is folded and judged, from the newest
+    It ends when the journals of all ranks, or of those of --rank, are closed, and with Ctrl-C. With --laws each event is folded and judged, from the newest
     snapshot on; an alarm names the event, the page and its slots, the owner, the request and the call site. Exit code 1
     where a law was broken.
     """
     if not once:
         refuse_to_follow_a_copy(run, "replay tail without --once")
-    reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
-    first = from_seq if from_seq is not None else max(reader.first_seq, reader.last_seq + 1 - last)
-    watch = Alarms(reader, _beginning(reader, first)) if laws or until_violation or alarms else None
-    start = watch.next_seq if watch is not None else Seq(first)
-    if first - start >= MANY:
-        remark(f"{count_text(first - start)} events come first: what they left behind has to be known")
-    write = None if alarms else json_writer(reader) if as_lines else line_writer(reader.rank)
-    lines = _Lines(first, write, _print_as_json if as_lines else _print_alarm)
-    between = True  # a frame that is half folded when Ctrl-C comes is no state to judge
+    chosen = the_ranks(run, ranks)
+    if from_seq is not None and len(chosen) > 1:
+        raise CommandFailure(
+            f"--from {from_seq} is an event, and each rank has numbers of its own: say whose with --rank, or how many with --last",
+            USAGE,
+        )
+    judged = laws or until_violation or alarms
+    tails = [
+        _Tail(
+            JournalReader(run, each, salvage=salvage), from_seq, last, judged=judged,
+            look=_Look(events=not alarms, as_json=as_lines, several=len(chosen) > 1),
+        )
+        for each in chosen
+    ]  # fmt: skip
     with suppress(KeyboardInterrupt):
-        for frame in reader.frames(start) if once else until_closed(reader, start):
-            between = False
-            alarms_of_it = watch.take(frame) if watch is not None else []
-            between = True
-            lines.add(frame, alarms_of_it)
-            if until_violation and lines.alarms:
+        for tail, frame in _in_turn(tails, once=once):
+            tail.add(frame)
+            if until_violation and tail.alarms:
                 break
-    if watch is not None and between:
-        lines.alarm(watch.finish())
-    for notice in reader.notices:
-        remark(notice)
+    for tail in tails:
+        tail.finish()
+    told, events = sum(tail.alarms for tail in tails), sum(tail.events for tail in tails)
+    of_ranks = f" of {count_of(len(tails), 'rank')}" if len(tails) > 1 else ""
     remark(
-        f"{count_of(lines.events, 'event')}, {count_of(lines.alarms, 'violation') if watch else 'no law asked'}"
+        f"{count_of(events, 'event')}{of_ranks}, {count_of(told, 'violation') if judged else 'no law asked'}"
     )
-    if lines.alarms:
+    if told:
         exit_with(FINDINGS)
+
+
+def _in_turn(tails: Sequence["_Tail"], *, once: bool) -> Iterator[tuple["_Tail", Frame]]:
+    """The frames of each rank as they come; where none are waited for, rank by rank."""
+    if once:
+        yield from ((tail, frame) for tail in tails for frame in tail.reader.frames(tail.start))
+    else:
+        polled = [tail.reader.polled(tail.start) for tail in tails]
+        yield from ((tails[number], frame) for number, frame in all_until_closed(polled))
 
 
 def _beginning(reader: JournalReader, first: int) -> Beginning:
@@ -107,37 +128,74 @@ def _beginning(reader: JournalReader, first: int) -> Beginning:
     return beginning_before(reader, max(first - 1, baseline.seq if baseline is not None else 0))
 
 
-class _Lines:
-    """What goes to the screen: events from `first` on, and every alarm right behind the event that raised it."""
+class _Look(NamedTuple):
+    """How lines look: with events or alarms alone, as JSON or in words, with the rank before them where there are several."""
 
-    def __init__(self, first: int, write: Write | None, tell: Callable[[Alarm], None]) -> None:
-        self._first, self._write, self._tell = first, write, tell
+    events: bool
+    as_json: bool
+    several: bool
+
+    def writer(self, reader: JournalReader) -> Write | None:
+        """Prints an event; None where none are printed."""
+        if not self.events:
+            return None
+        return json_writer(reader) if self.as_json else line_writer(reader.rank, several=self.several)
+
+
+class _Tail:
+    """One rank as it is followed: events from `first` on, and every alarm right behind the event that raised it."""
+
+    def __init__(
+        self, reader: JournalReader, from_seq: int | None, last: int, *, judged: bool, look: _Look
+    ) -> None:
+        self.reader = reader
+        self._first = from_seq if from_seq is not None else max(reader.first_seq, reader.last_seq + 1 - last)
+        self._watch = Alarms(reader, _beginning(reader, self._first)) if judged else None
+        self.start = self._watch.next_seq if self._watch is not None else Seq(self._first)
+        if self._first - self.start >= MANY:
+            remark(
+                f"{count_text(self._first - self.start)} events come first: what they left behind has to be known"
+            )
+        self._look, self._write = look, look.writer(reader)
+        self._between = True  # a frame that is half folded when Ctrl-C comes is no state to judge
         self.events = self.alarms = 0
 
-    def add(self, frame: Frame, alarms: list[Alarm]) -> None:
-        """A frame, and what the laws said of it."""
+    def add(self, frame: Frame) -> None:
+        """A frame, and what the laws say of it."""
+        self._between = False
+        alarms = self._watch.take(frame) if self._watch is not None else []
+        self._between = True
         for seq, event in enumerate(frame.events, frame.seq_first):
             mine = [alarm for alarm in alarms if alarm.seq == seq]
             if self._write is not None and (seq >= self._first or mine):
                 self._write(frame, seq, event)
-            self.alarm(mine)
-        self.alarm([alarm for alarm in alarms if not frame.seq_first <= alarm.seq <= frame.seq_last])
+            self._alarm(mine)
+        self._alarm([alarm for alarm in alarms if not frame.seq_first <= alarm.seq <= frame.seq_last])
         self.events += len(frame.events)
 
-    def alarm(self, alarms: list[Alarm]) -> None:
-        """These laws were broken."""
+    def finish(self) -> None:
+        """Nothing more comes: the state as a whole, and what the reader has to remark."""
+        if self._watch is not None and self._between:
+            self._alarm(self._watch.finish())
+        for notice in self.reader.notices:
+            remark(f"rank {self.reader.rank}: {notice}" if self._look.several else notice)
+
+    def _alarm(self, alarms: list[Alarm]) -> None:
         for alarm in alarms:
-            self._tell(alarm)
+            if self._look.as_json:
+                _print_as_json(alarm, self.reader.rank)
+            else:
+                _print_alarm(alarm, f"rank {self.reader.rank}, " * self._look.several)
             self.alarms += 1
 
 
-def _print_as_json(alarm: Alarm) -> None:
-    say_lines(msgspec.json.encode({"type": "ALARM"} | asdict(alarm)))
+def _print_as_json(alarm: Alarm, rank: int) -> None:
+    say_lines(msgspec.json.encode({"type": "ALARM", "rank": rank} | asdict(alarm)))
 
 
-def _print_alarm(alarm: Alarm) -> None:
+def _print_alarm(alarm: Alarm, whose: str) -> None:
     """A loud line, then the page, whose it is, and where in the server that was."""
-    head = f"!!! event {alarm.seq}, {time_text(alarm.time_ns)}, step {alarm.step}: {alarm.law}"
+    head = f"!!! {whose}event {alarm.seq}, {time_text(alarm.time_ns)}, step {alarm.step}: {alarm.law}"
     click.echo(click.style(in_a_line(head), fg="red", bold=True))
     for name, text in _facts(alarm):
         click.echo(click.style(in_a_line(f"!!! {name:<10}{text}"), fg="red"))
