@@ -15,9 +15,9 @@ from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.redact import spelled_out
 from radixledger.journal.units import Rank
+from radixledger.replay.crew import WorkerLost
 from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.triage.triage import KINDS, RankTriage, places_of, triage, triage_by
-from radixledger.replay.whatif.crew import WorkerLost
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,

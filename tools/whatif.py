@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
+from radixledger.replay.crew import WorkerLost
 from radixledger.replay.whatif.compare import compare
-from radixledger.replay.whatif.crew import WorkerLost
 from radixledger.replay.whatif.outcome import Comparison
 from radixledger.replay.whatif.settings import SETTINGS, BadSetting, settings_of
 from radixledger.tools.console import (

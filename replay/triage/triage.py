@@ -21,13 +21,13 @@ from radixledger.journal.folder import listing, rank_folder, ranks_in
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
+from radixledger.replay.crew import Steps, done_by
 from radixledger.replay.search.narrow import traced_back
 from radixledger.replay.seek import Beginning, Watch, beginning_of
 from radixledger.replay.triage.ending import Ending, Passing, left_behind
 from radixledger.replay.triage.explained import Explained, explain
 from radixledger.replay.verdict import MISSING, RankReport, Told
 from radixledger.replay.verify import judge
-from radixledger.replay.whatif.crew import Steps, done_by
 
 Watched = Callable[[Path, Rank, str], AbstractContextManager[Watch]]
 """Gives a `Watch` over the frames of a rank, for work that a label names."""

@@ -15,8 +15,8 @@ from radixledger.journal.errors import JournalError
 from radixledger.journal.events import Opened
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import FIRST, Rank
+from radixledger.replay.crew import Steps, done_by
 from radixledger.replay.fold import check_opened
-from radixledger.replay.whatif.crew import Steps, done_by
 from radixledger.replay.whatif.meter import Figures
 from radixledger.replay.whatif.outcome import Comparison, Outcome, why_estimated
 from radixledger.replay.whatif.pieces import Bound, Pool, Sent, Transcript, bound, pool, send, transcribe

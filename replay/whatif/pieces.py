@@ -16,10 +16,10 @@ from radixledger.journal.events import Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
+from radixledger.replay.crew import Steps
 from radixledger.replay.seek import beginning_of
 from radixledger.replay.whatif.bound import Use, best_hits
 from radixledger.replay.whatif.content import content_for
-from radixledger.replay.whatif.crew import Steps
 from radixledger.replay.whatif.meter import Figures, Meter
 from radixledger.replay.whatif.redrive import Redrive
 from radixledger.replay.whatif.requests import transcribed

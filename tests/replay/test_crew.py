@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from radixledger.replay.whatif.crew import LOOK_AFTER, Steps, WorkerLost, done_by
+from radixledger.replay.crew import LOOK_AFTER, Steps, WorkerLost, done_by
 
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers find the functions below, too."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[3])
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
 
 
 def counted(number: int, steps: Steps) -> int:
