@@ -353,7 +353,10 @@ def test_a_wait_on_a_closed_writer_returns_or_tells(tmp_path: Path) -> None:
     writer = new_writer(tmp_path, policy=Policy.SYNC)
     append(writer, COMMANDS[0])
     writer.close()
-    writer.wait_durable(Seq(1))
+    writer.wait_durable(writer.last_seq)
+    assert writer.durable_seq == writer.last_seq
+    with pytest.raises(ValueError, match="was not written yet"):
+        writer.wait_durable(Seq(writer.last_seq + 1))
 
 
 def test_a_limit_of_the_operating_system_is_met_like_a_full_disk(tmp_path: Path) -> None:
