@@ -113,6 +113,11 @@ def ask(
     return ask_sql(connection, question.query)
 
 
+def runs_named(question: Question, values: Mapping[str, str]) -> list[str]:
+    """The runs that a question is told to be about; none where it is about all."""
+    return [values[each.name] for each in question.parameters if each.type == RUN and each.name in values]
+
+
 def ask_checks(
     connection: duckdb.DuckDBPyConnection, advance: Callable[[int], None] = lambda _: None
 ) -> dict[str, Answer]:

@@ -15,8 +15,9 @@ from typing import NamedTuple, Protocol
 import duckdb
 import numpy as np
 
-from radixledger.analytics.batch import NONE, Columns
+from radixledger.analytics.batch import NONE, Columns, MalformedEvent
 from radixledger.analytics.beside import BESIDE
+from radixledger.journal.events import Admitted
 from radixledger.journal.units import Rank, Seq
 
 PART_ROWS = 1 << 15
@@ -124,7 +125,7 @@ def tellings(connection: duckdb.DuckDBPyConnection) -> list[Told]:
 
 
 def collect(connection: duckdb.DuckDBPyConnection, run: str, rank: Rank, fates: Iterable[Fate]) -> None:
-    """Put rows into the temporary table `told`, part by part."""
+    """Put rows into the temporary table `told`, part by part; raises MalformedEvent for lengths that 64 bits cannot hold."""
     connection.execute("CREATE OR REPLACE TEMP TABLE told AS FROM reuse LIMIT 0")
     rows = iter(fates)
     while part := list(islice(rows, PART_ROWS)):
@@ -149,7 +150,13 @@ def merge(connection: duckdb.DuckDBPyConnection, run: str, rank: Rank, fold: Fol
 def _columns(rows: list[Fate]) -> Columns:
     types = {name: _ARRAY_OF.get(BESIDE["reuse"][name], np.object_) for name in Fate._fields}
     by_column = zip(*rows, strict=True)
-    return {name: np.array(values, types[name]) for name, values in zip(types, by_column, strict=True)}
+    try:
+        return {name: np.array(values, types[name]) for name, values in zip(types, by_column, strict=True)}
+    except OverflowError:
+        row = next(row for row in rows if not -(2**63) <= row.tokens < 2**63)
+        raise MalformedEvent(
+            row.admitted_seq, Admitted, f"{row.tokens} of its tokens are {row.kind}"
+        ) from None
 
 
 _ARRAY_OF = {"BIGINT": np.int64, "INTEGER": np.int32, "BOOLEAN": np.bool_}

@@ -6,7 +6,7 @@ Rule: nothing that is asked changes anything on disk.
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,17 @@ import duckdb
 
 from radixledger.analytics.beside import BESIDE_TITLES
 from radixledger.analytics.folder import is_folder, open_folder
-from radixledger.analytics.queries import Answer, Question, ask, ask_checks, ask_sql, find, of_kind, questions
+from radixledger.analytics.queries import (
+    Answer,
+    Question,
+    ask,
+    ask_checks,
+    ask_sql,
+    find,
+    of_kind,
+    questions,
+    runs_named,
+)
 from radixledger.analytics.reuse import asks_for_reuse, tellings
 from radixledger.analytics.store import Database, open_database
 from radixledger.analytics.tables import TITLES, described
@@ -88,6 +98,8 @@ def command(
         question = find(name) if name else None
         reuse = asks_for_reuse(question.query if question else query or "")
         with _opened(runs, salvage=salvage, reuse=reuse) as connection:
+            if reuse and _is_loaded(runs[0]):
+                _say_how_far_told(connection, runs[0], runs_named(question, values) if question else [])
             if all_checks:
                 _run_checks(connection, form)
             elif question:
@@ -111,7 +123,7 @@ def _opened(runs: Sequence[Path], *, salvage: bool, reuse: bool) -> Iterator[duc
     """A connection that the tables of these runs can be read from; reuse: also that of where the hits went."""
     if not runs:
         raise CommandFailure("name a run: the folder of a journal, or what `radixledger load` made", USAGE)
-    loaded = [run for run in runs if run.is_file() or is_folder(run)]
+    loaded = [run for run in runs if _is_loaded(run)]
     if loaded and len(runs) > 1:
         raise CommandFailure(
             f"{loaded[0]} is loaded already and is asked alone: load the others into it", USAGE
@@ -125,25 +137,31 @@ def _opened(runs: Sequence[Path], *, salvage: bool, reuse: bool) -> Iterator[duc
             tell_reuse(database, runs, salvage=salvage)
         connection = database.questioned()
     try:
-        if loaded and reuse:
-            _say_how_far_told(connection, runs[0])
         yield connection
     finally:
         connection.close()
 
 
-def _say_how_far_told(connection: duckdb.DuckDBPyConnection, place: Path) -> None:
-    """Refuse to answer where no rank is told where its hits went; remark on those that are not, or not wholly."""
+def _is_loaded(run: Path) -> bool:
+    """Whether this is what `load` made, and no journal."""
+    return run.is_file() or is_folder(run)
+
+
+def _say_how_far_told(connection: duckdb.DuckDBPyConnection, place: Path, named: Collection[str]) -> None:
+    """Refuse to answer where nothing is told, or not of the runs that are named; remark on what is told in part."""
     ranks = tellings(connection)
-    if ranks and all(each.fold is None for each in ranks):
+    asked = [each for each in ranks if not named or each.run in named]
+    untold = [each for each in asked if each.fold is None]
+    if untold and (named or untold == asked):
+        runs = ", ".join(dict.fromkeys(each.run for each in untold))
         raise CommandFailure(
-            f"{place} was loaded without telling where the hits went: `radixledger load RUN --to {place} --reuse`"
+            f"{runs}: loaded without telling where the hits went; `radixledger load RUN --to {place} --reuse`"
             " tells it, and loads no event twice",
             USAGE,
         )
-    for each in ranks:
-        untold = () if each.fold else ("is not in the answer: it was loaded without --reuse",)
-        for text in (*untold, *reservations(each)):
+    for each in asked:
+        texts = reservations(each) if each.fold else ["is not in the answer: it was loaded without --reuse"]
+        for text in texts:
             remark(f"{each.run}, rank {each.rank}: {text}")
 
 
