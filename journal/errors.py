@@ -99,7 +99,9 @@ class NoSuchEvent(ReaderError):
     """Event `seq` is before `first_seq`, where the journal begins by now, or behind `last_seq`, its end."""
 
     def __init__(self, folder: Path, *, seq: Seq, first_seq: Seq, last_seq: Seq | None) -> None:
-        end = f"ends at event {last_seq}" if last_seq is not None else f"begins at event {first_seq} by now"
+        end = f"ends at event {last_seq}"
+        if last_seq is None or seq < first_seq:
+            end = f"begins at event {first_seq}" + " by now" * (last_seq is None)
         super().__init__(f"{folder} {end}; it does not hold event {seq}")
         self.folder, self.seq, self.first_seq, self.last_seq = folder, seq, first_seq, last_seq
 

@@ -27,6 +27,8 @@ from radixledger.tools.printable import in_a_line, printable, say_lines
 
 CLEAN, FINDINGS, USAGE, UNREADABLE = 0, 1, 2, 3
 BUG, INTERRUPTED, PIPE_CLOSED = 70, 130, 141
+SIGNALLED = 128
+"""And the signal's number, where one said to go."""
 
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1

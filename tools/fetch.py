@@ -27,6 +27,9 @@ RANK_FOLDER = re.compile(r"rank-(\d{4,9})", re.ASCII)
 RANK_FILE = re.compile(
     rf"(\d{{20}})({'|'.join(map(re.escape, (LIVE_SUFFIX, SEALED_SUFFIX, SNAPSHOT_SUFFIX)))})", re.ASCII
 )
+SAID_MAX = 400
+"""So much of what a library of others says is told."""
+
 STORE_FOLDER = re.compile(r"[^/\\\0]+")
 
 
@@ -100,10 +103,10 @@ def _opened(url: str) -> _Place:
     try:
         files, path = url_to_fs(url)
     except ImportError as error:
-        raise CommandFailure(f"{spoken(url)}: {error}{_hint(url)}", USAGE) from error
+        raise CommandFailure(f"{spoken(url)}: {_said(error)}{_hint(url)}", USAGE) from error
     except ValueError as error:
         raise CommandFailure(
-            f"{spoken(url)}: {error}; file, http, https, s3, gs, abfs and sftp are", USAGE
+            f"{spoken(url)}: {_said(error)}; file, http, https, s3, gs, abfs and sftp are", USAGE
         ) from error
     except Exception as error:
         raise _failure(url, error) from error
@@ -133,7 +136,13 @@ def _told(url: str) -> Iterator[None]:
 def _failure(url: str, error: Exception) -> CommandFailure:
     if isinstance(error, FileNotFoundError):
         return CommandFailure(f"{spoken(url)}: there is nothing here")
-    return CommandFailure(f"{spoken(url)} cannot be read: {type(error).__name__}: {spoken(str(error))}")
+    return CommandFailure(f"{spoken(url)} cannot be read: {type(error).__name__}: {_said(error)}")
+
+
+def _said(error: Exception) -> str:
+    """What a library of others says, which may be whatever a server has sent: without passwords, and cut."""
+    said = spoken(str(error))
+    return said if len(said) <= SAID_MAX else said[:SAID_MAX] + "..."
 
 
 def _names(files: Any, path: str) -> list[str]:

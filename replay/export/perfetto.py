@@ -55,6 +55,8 @@ class Trace:
         self._pid = int(reader.rank) + 1
         self._begun_ns = begun_ns
         self._now = 0.0
+        self.turned_back = 0
+        """Frames that are stamped before one that they follow: somebody set the clock."""
         self._hit: Matched | None = None
         self._live: dict[int, tuple[float, int, Entry]] = {}
         """Live requests: since when, in which track, and what is told of them."""
@@ -80,6 +82,11 @@ class Trace:
             yield self._named("thread_name", track, name)
         for frame in watch(self._frames):
             now = (frame.time_ns - self._begun_ns) / 1000
+            if (
+                now < self._now
+            ):  # slices have to nest and counters to go on: such a frame stands at the time before it
+                self.turned_back += 1
+                now = self._now
             if now != self._now:
                 yield from self._counters()
             self._now = now

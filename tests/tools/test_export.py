@@ -6,7 +6,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ import msgspec
 import pytest
 import zmq
 
-from radixledger.journal.events import Admitted
+from radixledger.journal.events import Admitted, Config
 from radixledger.journal.reader import JournalReader
+from radixledger.journal.recorder import Recorder
 from radixledger.replay.export.kv_events import batches
 from radixledger.replay.seek import seq_at, state_at
 from radixledger.tools import cli
@@ -122,6 +123,36 @@ def test_a_trace_that_could_not_be_finished_leaves_no_file(told: Told, run: Path
     code, _, _ = told("perfetto", run, "-o", tmp_path / "it.json")
     assert code == 3
     assert sorted(each.name for each in tmp_path.iterdir()) == ["run"]
+
+
+def test_where_the_clock_was_set_back_slices_nest_counters_go_on_and_it_is_said(
+    told: Told, tmp_path: Path
+) -> None:
+    """Somebody set the clock of the host: times of frames go back, and what happened did not."""
+    ticks = chain([50_000, 90_000, 20_000, 95_000, -(10**15), 97_000], repeat(96_000))
+    config = Config(page_size=4, full_pages=60, swa_pages=0, window_tokens=0, rows=8)
+    with Recorder.open(tmp_path / "run", config, clock=lambda: next(ticks)) as recorder:
+        for page in range(1, 6):
+            rid = str(page)
+            recorder.admitted(rid, 4)
+            recorder.extended([rid], [4], takers=[rid], counts=[1], full=[page])
+            recorder.step_began(page, [rid], [0], [4])
+            recorder.step_ended(page)
+            recorder.freed([page], rid=rid)
+            recorder.aborted(rid, 4)
+    code, _, err = told("perfetto", tmp_path / "run", "-o", tmp_path / "it.json")
+    assert code == 0
+    assert "the clock was set back" in err
+    entries = [each for each in traced(tmp_path / "it.json") if each["ph"] != "M"]
+    assert min(each["ts"] for each in entries) >= 0
+    counted = [each["ts"] for each in entries if each["ph"] == "C"]
+    assert counted == sorted(counted)
+    by_track = defaultdict(list)
+    for each in entries:
+        if each["ph"] == "X":
+            by_track[each["tid"]].append((each["ts"], each["ts"] + each["dur"]))
+    for spans in by_track.values():
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(sorted(spans)))
 
 
 # -- kv events -----------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """RUN as a URL: every command that takes a run fetches it, says what is wrong with it, and leaves nothing behind."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -199,8 +201,59 @@ def test_a_run_behind_a_web_server_is_fetched(kept: Path) -> None:
     assert (missing.returncode, missing.stderr) == (3, f"Error: {url}x: there is nothing here\n")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda each: each.name)
+def test_who_is_told_to_go_while_fetching_leaves_no_copy(kept: Path, room: Path, number: int) -> None:
+    serve = partial(Stuck, directory=str(kept.parent))
+    Stuck.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/run"
+        command = [sys.executable, "-m", "radixledger.tools.cli", "triage", url]
+        with subprocess.Popen(
+            command, env=os.environ | {"TMPDIR": str(room)}, stderr=subprocess.PIPE
+        ) as child:
+            assert Stuck.asked.wait(60)
+            assert [each.name[:12] for each in room.iterdir()] == ["radixledger-"]
+            child.send_signal(number)
+            _, err = child.communicate()
+        Stuck.over.set()
+        server.shutdown()
+    assert child.returncode == 128 + number
+    assert b"Traceback" not in err
+    assert list(room.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [(OSError, 3), (RuntimeError, 3), (ValueError, 2), (ImportError, 2)]
+)
+def test_what_a_library_of_others_says_is_cut(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch, kind: type[Exception], code: int
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise kind("bytes that a server sent: " + "x" * 100_000)
+
+    monkeypatch.setattr("radixledger.tools.fetch.url_to_fs", refuse)
+    out = told(capfd, "replay", "verify", "memory://bucket/run", code=code)
+    assert "bytes that a server sent: xxx" in out
+    assert len(out) < 600
+
+
 class Quiet(SimpleHTTPRequestHandler):
     """A web server that keeps no log."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 — the name that callers use
         """Say nothing."""
+
+
+class Stuck(Quiet):
+    """One that lists a run, and never sends a file of it."""
+
+    asked, over = threading.Event(), threading.Event()
+
+    def do_GET(self) -> None:
+        """A listing, or nothing."""
+        if self.path.endswith("/"):
+            super().do_GET()
+        else:
+            self.asked.set()
+            self.over.wait(60)

@@ -84,6 +84,10 @@ def command(
         say(
             f"{output}: {count_of(entries, 'trace event')}, {bytes_text(size)}; open it in https://ui.perfetto.dev"
         )
+    for trace in traces:
+        if trace.turned_back:
+            held = f"{count_of(trace.turned_back, 'frame')} stamped before one that came before"
+            remark(f"rank {trace.report.rank}: the clock was set back: {held}; told at the time of that one")
     for reader in readers:
         for notice in reader.notices:
             remark(f"rank {reader.rank}: {notice}")
