@@ -5,10 +5,8 @@ when its command is called, see `lazy_group`. Rule: whatever happens, the exit c
 """
 
 import os
-import signal
 import sys
 import traceback
-from typing import NoReturn
 
 import click
 
@@ -18,7 +16,6 @@ from radixledger.tools.console import (
     BUG,
     INTERRUPTED,
     PIPE_CLOSED,
-    SIGNALLED,
     UNREADABLE,
     USAGE,
     CommandFailure,
@@ -134,16 +131,8 @@ def radixledger() -> None:
 
 
 def main() -> None:
-    """Run the command line and leave with one of the exit codes of `tools.console`, or as who was told to go."""
-    for each in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(each) is signal.SIG_DFL:  # not under nohup
-            signal.signal(each, _told_to_go)
+    """Run the command line and leave with one of the exit codes of `tools.console`."""
     sys.exit(run())
-
-
-def _told_to_go(number: int, _: object) -> NoReturn:
-    """Leave by the door: copies of runs are removed, files that are half written, too, and journals are closed."""
-    raise SystemExit(SIGNALLED + number)
 
 
 def run(arguments: list[str] | None = None) -> int:
