@@ -70,7 +70,8 @@ def astray(
     seq, step = found[0].seq, found[0].step
     takers: dict[int, Got] = {}
     _hand_out(event, seq, step, owners, takers, rids, itself=True)
-    waiting = {place: owner for place, owner in owners.items() if not _is_held(event, place)}
+    held = _held_behind(event)
+    waiting = {place: owner for place, owner in owners.items() if place not in held}
     try:
         for frame in reader.frames(Seq(seq + 1)) if waiting else ():
             out.cut = frame.seq_first > seq + LOOK_AHEAD
@@ -102,12 +103,14 @@ def _owners(found: Sequence[Told], event: AnyEvent, before: State | None) -> dic
     return out
 
 
-def _is_held(event: AnyEvent, place: Place) -> bool:
-    """Whether the event gave a page to somebody, and not back."""
-    return any(
-        move.pool.name == place[0] and move.taker not in (FREE, PENDING) and place[1] in pages_of(move.pages)
+def _held_behind(event: AnyEvent) -> set[Place]:
+    """The pages that the event gave to somebody, and not back."""
+    return {
+        (move.pool.name, page)
         for move in whole_moves(event)
-    )
+        if move.taker not in (FREE, PENDING)
+        for page in pages_of(move.pages).tolist()
+    }
 
 
 def _hand_out(
