@@ -52,6 +52,8 @@ class Locks:
         self.fault_count = 0
         self.pressed = Pressed()
         self._holds: dict[tuple[int, int, int], deque[Hold]] = {}
+        self._keys: dict[int, dict[tuple[int, int, int], None]] = {}
+        """By request: the keys of its holds, in their order."""
         self._out: dict[tuple[int, int], int] = {}
         """Receipts of a node and boundary that are out, whoever has them; below 0, and told once."""
         self._rids: dict[int, str] = {}
@@ -116,8 +118,18 @@ class Locks:
     ) -> Hold:
         time_ns, step = (self._frame.time_ns, self._frame.step) if seq else (0, 0)
         hold = Hold(node, boundary, request, rid, why, seq, time_ns, step, skipped, self.pressed, clock)
-        self._holds.setdefault((node, boundary, request), deque()).append(hold)
+        key = (node, boundary, request)
+        self._holds.setdefault(key, deque()).append(hold)
+        self._keys.setdefault(request, {})[key] = None
         return hold
+
+    def _give_back(self, key: tuple[int, int, int]) -> None:
+        """The oldest hold of a key is over."""
+        self._holds[key].popleft()
+        if not self._holds[key]:
+            del self._holds[key], self._keys[key[2]][key]
+            if not self._keys[key[2]]:
+                del self._keys[key[2]]
 
     def _blame(self, hold: Hold, fault: str, seq: int) -> None:
         if not hold.fault:
@@ -137,7 +149,7 @@ class Locks:
         self._judge_second(None)
         skipped = whole_ids(event.skipped)
         rid = self._rids.get(event.request, "")
-        earlier = event.request != UNBOUND and event.request in self._rids and self._holds_any(event.request)
+        earlier = event.request != UNBOUND and event.request in self._rids and event.request in self._keys
         hold = self._hold(
             event.node,
             event.boundary,
@@ -152,9 +164,6 @@ class Locks:
         if earlier:
             self._second = hold
 
-    def _holds_any(self, request: int) -> bool:
-        return any(number == request for _, _, number in self._holds)
-
     def _unlocked(self, _: State, event: Unlocked) -> None:
         self._judge_second(event)
         place = (event.node, event.boundary)
@@ -163,9 +172,7 @@ class Locks:
         key = (*place, event.request)
         found = next((each for each in (key, (event.node, UNTOLD, UNBOUND)) if each in self._holds), None)
         if found is not None:
-            self._holds[found].popleft()
-            if not self._holds[found]:
-                del self._holds[found]
+            self._give_back(found)
         if not out or (out < 0 and found is not None):
             del self._out[place]
         elif out == -1:
@@ -196,7 +203,7 @@ class Locks:
 
     def _ended(self, _: State, event: Finished | Retracted | Aborted) -> None:
         self._judge_second(None)
-        for key in [key for key in self._holds if key[2] == event.request]:
+        for key in self._keys.get(event.request, ()):
             for hold in self._holds[key]:
                 self._blame(hold, ENDED, self._seq)
             self._tell(self._holds[key][0], ENDED, self._seq)
@@ -205,6 +212,7 @@ class Locks:
     def _opened(self, _: State, __: Opened) -> None:
         """A new epoch: whatever was out is gone with the process."""
         self._holds.clear()
+        self._keys.clear()
         self._out.clear()
         self._rids.clear()
         self._second = None

@@ -57,6 +57,8 @@ class Look:
         self._mapped: NDArray[np.int32] = np.zeros(1, np.int32)
         self._nodes: dict[int, Record] = {}
         self._requests: dict[int, Record] = {}
+        self._in_row: dict[int, set[int]] = {}
+        """By row: the requests that were told and stand in it; a lawful row has one."""
         self._noted: set[int] = set()
         self._anew = True
         """Whether nothing that was told can be relied on: at the beginning, and where an epoch begins."""
@@ -88,6 +90,7 @@ class Look:
 
     def all_of(self, state: State, packet: Packet) -> None:
         """Put into `packet` every cell of the state that differs."""
+        self._in_row.clear()
         self._tell_all_but_nodes(state, packet)
         self._tell_nodes(packet, state, state.nodes.keys() | self._nodes.keys())
 
@@ -138,9 +141,8 @@ class Look:
         self._tell_nodes(packet, state, self._nodes_near(state, event))
         named = _requests_named(event)
         if named:
-            rows = {state.row_of(number) for number in named}
-            named.update(each.id for each in state.requests.values() if each.row in rows)
-            self._tell_requests(packet, state, named)
+            beside = (self._in_row.get(state.row_of(number), ()) for number in named)
+            self._tell_requests(packet, state, named.union(*beside))
         packet.numbers = numbers_of(state)
 
     # -- what was told last ------------------------------------------------------------------------------------
@@ -174,6 +176,11 @@ class Look:
             request = state.requests.get(number)
             record = None if request is None else request_record(state, request, self._text)
             _tell(packet.requests, self._requests, number, record)
+            row = self._in_row.setdefault(state.row_of(number), set())
+            if record is None:
+                row.discard(number)
+            else:
+                row.add(number)
 
     def _nodes_near(self, state: State, event: AnyEvent) -> Iterator[int]:
         """The nodes that an event names, and all above them."""
