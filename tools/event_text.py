@@ -6,10 +6,11 @@ here. In the line, fields that say nothing (empty, zero where zero means none) a
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.structs import FieldInfo, fields
 
 from radixledger.journal.accounts import Pool, describe
 from radixledger.journal.causes import label
@@ -42,11 +43,11 @@ _WALL_CLOCK_SINCE_NS = 10**17
 
 def line(event: AnyEvent) -> str:
     """The fields of an event that say something, as `name value` pairs in their order."""
-    codes = _codes(event)
+    codes = _codes(type(event))
     left_out = OWNERSHIP if isinstance(event, Refused | Violated) and not event.pages else frozenset()
     words = (
         _words(field.name, getattr(event, field.name), field.default, codes)
-        for field in fields(event)
+        for field in _fields(type(event))
         if field.name not in left_out
     )
     return in_a_line("  ".join(each for each in words if each))
@@ -55,8 +56,8 @@ def line(event: AnyEvent) -> str:
 def as_json(event: AnyEvent) -> dict[str, object]:
     """Every field, unpacked: page and id columns as lists, keys and digests in hex, codes as numbers and words."""
     out: dict[str, object] = {}
-    codes = _codes(event)
-    for field in fields(event):
+    codes = _codes(type(event))
+    for field in _fields(type(event)):
         out |= _json_field(field.name, getattr(event, field.name), codes)
     return out
 
@@ -84,8 +85,15 @@ def ranges(pages: list[int], most: int | None = None) -> str:
     return ",".join(told)
 
 
-def _codes(event: AnyEvent) -> Mapping[str, Callable[[int], str]]:
-    return CODES | CODES_OF.get(type(event), {})
+@cache
+def _fields(kind: type[Struct]) -> tuple[FieldInfo, ...]:
+    """The fields of an event, which msgspec works out anew at each call."""
+    return fields(kind)
+
+
+@cache
+def _codes(kind: type[Struct]) -> Mapping[str, Callable[[int], str]]:
+    return CODES | CODES_OF.get(kind, {})
 
 
 def _words(name: str, value: Any, default: object, codes: Mapping[str, Callable[[int], str]]) -> str:

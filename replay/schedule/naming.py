@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec.structs import fields
 
 from radixledger.cache.state import State
 from radixledger.journal import events as e
@@ -63,7 +62,7 @@ class Naming:
         """The event by names."""
         self._grow(event)
         return NamedEvent(
-            type(event), tuple((field.name, self._told(event, field.name)) for field in fields(event))
+            type(event), tuple((name, self._told(event, name)) for name in event.__struct_fields__)
         )
 
     def untell(self, told: NamedEvent) -> AnyEvent:
