@@ -6,7 +6,6 @@ written, can be given to any of them.
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -45,6 +44,7 @@ from radixledger.tools.event_lines import (
 )
 from radixledger.tools.journal_tables import print_recovered, print_report, print_tally
 from radixledger.tools.lazy_group import NearGroup
+from radixledger.tools.near import near
 from radixledger.tools.numbers import Whole
 from radixledger.tools.places import check_key_place, check_run_place
 from radixledger.tools.printable import say
@@ -73,9 +73,8 @@ def _event_names(_: click.Context, __: click.Parameter, words: tuple[str, ...]) 
     names = {name.lower(): name for name in TYPES}
     for word in words:
         if word.lower() not in names:
-            close = [names[each] for each in get_close_matches(word.lower(), names)]
-            hint = f"did you mean {' or '.join(close)}?" if close else f"events are: {', '.join(TYPES)}"
-            raise click.BadParameter(f"no event is called {word!r}; {hint}")
+            hint = near(word.capitalize(), TYPES, f"; events are: {', '.join(TYPES)}")
+            raise click.BadParameter(f"no event is called {word!r}{hint}")
     return [names[word.lower()] for word in words]
 
 

@@ -14,6 +14,7 @@ from radixledger.replay.reduce.fixture import NoSchedule, fixture, schedule_of
 from radixledger.replay.reduce.incident import Incident, NoSuchLaw, incident_of
 from radixledger.replay.reduce.reduce import CannotReduce, Reduced, reduced
 from radixledger.replay.schedule.letters import TooManyPages
+from radixledger.replay.whole_file import whole_file
 from radixledger.tools.console import (
     FINDINGS,
     USAGE,
@@ -27,6 +28,7 @@ from radixledger.tools.console import (
     progress,
     remark,
 )
+from radixledger.tools.near import near
 from radixledger.tools.numbers import Seconds
 from radixledger.tools.places import check_place, new_file
 from radixledger.tools.printable import say, say_lines
@@ -74,7 +76,8 @@ def command(
         return
     least, text = _reduced(found, seconds)
     if output is not None:
-        output.write_text(text, "utf-8")
+        with whole_file(output) as file:
+            file.write(text.encode())
     if as_json:
         print_json(_as_data(least, text, output))
     else:
@@ -90,7 +93,8 @@ def _incident(run: Path, rank: int | None, law: str | None) -> Incident | None:
         with watched(run, reader.rank) as watch:
             return incident_of(reader, law, watch)
     except NoSuchLaw as error:
-        raise CommandFailure(f"{error}; there are\n  " + "\n  ".join(error.known), USAGE) from None
+        hint = near(error.law, error.known, "; there are\n  " + "\n  ".join(error.known))
+        raise CommandFailure(f"{error}{hint}", USAGE) from None
 
 
 def _reduced(found: Incident, seconds: float) -> tuple[Reduced, str]:

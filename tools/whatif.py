@@ -15,6 +15,7 @@ from radixledger.replay.crew import WorkerLost
 from radixledger.replay.whatif.compare import compare
 from radixledger.replay.whatif.outcome import Comparison
 from radixledger.replay.whatif.settings import SETTINGS, BadSetting, settings_of
+from radixledger.replay.whole_file import whole_file
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
@@ -117,7 +118,8 @@ def _tell(run: Path, found: Comparison, plot: Path | None, as_json: bool) -> Non
     for notice in found.notices:
         remark(notice)
     if plot is not None:
-        plot.write_text(plotted(found, page=plot.suffix == ".html"), "utf-8")
+        with whole_file(plot) as file:
+            file.write(plotted(found, page=plot.suffix == ".html").encode())
     if as_json:
         print_json(document(found))
     else:

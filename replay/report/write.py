@@ -3,7 +3,6 @@
 Rule: damage is read around and told, on the page and in the summary; what could be read is shown all the same.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from radixledger.replay.report.phrases import Sheet
 from radixledger.replay.report.ranges import Range, detail_ranges
 from radixledger.replay.report.track import Share, Tell, Track, follow
 from radixledger.replay.triage.triage import RankTriage, Watched, triage, unwatched
+from radixledger.replay.whole_file import whole_file
 
 
 class RankSummary(Struct):
@@ -67,7 +67,8 @@ def write_report(
     ]
     title = ", ".join(dict.fromkeys(run.absolute().name for run in runs))
     written = page(title, sheets, made).encode()
-    _replace(path, written)
+    with whole_file(path) as file:
+        file.write(written)
     summaries = [_summary(sheet) for sheet in sheets]
     return ReportSummary(str(path), len(written), sum(each.events for each in summaries), summaries)
 
@@ -105,13 +106,3 @@ def _summary(sheet: Sheet) -> RankSummary:
     return RankSummary(
         told.run, told.rank, told.kind, track.events, track.detail, summaries, found, unreadable
     )
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Put a file where it belongs, whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(content)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

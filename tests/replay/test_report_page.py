@@ -187,11 +187,10 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     written(tmp_path / "run", 10)
     (tmp_path / "page.html").write_text("the page before")
 
-    def full(self: Path, content: bytes) -> int:
-        self.open("wb").close()
+    def full(self: Path, _: Path) -> Path:
         raise OSError(28, "No space left on device", str(self))
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space left"):
         reported([tmp_path / "run"], tmp_path / "page.html")
     monkeypatch.undo()

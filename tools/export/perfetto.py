@@ -16,6 +16,7 @@ import msgspec
 
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.export.perfetto import Entry, Trace
+from radixledger.replay.whole_file import whole_file
 from radixledger.tools.console import (
     FINDINGS,
     bytes_text,
@@ -109,18 +110,13 @@ def _moment(begun_ns: int) -> str:
 
 @contextmanager
 def _written(path: Path) -> Iterator[BinaryIO]:
-    """A file that is there whole or not at all."""
-    aside = path.with_name(path.name + ".part")
-    try:
-        with aside.open("wb") as raw:
-            if path.suffix == ".gz":
-                with (
-                    gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
-                    io.BufferedWriter(packed, 1 << 16) as file,
-                ):
-                    yield file
-            else:
-                yield raw
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    """The file of the trace, packed where its name says so."""
+    with whole_file(path) as raw:
+        if path.suffix == ".gz":
+            with (
+                gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+                io.BufferedWriter(packed, 1 << 16) as file,
+            ):
+                yield file
+        else:
+            yield raw

@@ -5,7 +5,6 @@ tables (`radixledger.analytics.prefix`); this module parses and prints.
 """
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +38,7 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import as_json, line, time_text
 from radixledger.tools.load import told_plainly
+from radixledger.tools.near import near
 from radixledger.tools.printable import say
 from radixledger.tools.ranks import rank_option, the_rank
 from radixledger.tools.replay.arguments import salvage_flag
@@ -120,8 +120,7 @@ def _of_law(name: str) -> _Question:
         return _of_states(f"{name} is broken", of_laws([OF_STATES[name]]))
     if name in OF_EVENTS:
         return _Question(f"{name} is broken", lambda reader, _: _by_event(reader, name), by_halves=False)
-    close = get_close_matches(name, [*OF_STATES, *OF_EVENTS])
-    hint = f"; did you mean {' or '.join(close)}?" if close else ": docs/contracts.md names them"
+    hint = near(name, [*OF_STATES, *OF_EVENTS], ": docs/contracts.md names them")
     raise CommandFailure(f"no law is called {name!r}{hint}", USAGE)
 
 

@@ -6,7 +6,6 @@ Not here: the reading (`radixledger.replay.reuse.reuse`) and its sentences (`rad
 import shlex
 from collections import deque
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from textwrap import wrap
 
@@ -36,6 +35,7 @@ from radixledger.tools.console import (
     stdout,
 )
 from radixledger.tools.event_text import time_text
+from radixledger.tools.near import near
 from radixledger.tools.printable import say
 from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
@@ -78,9 +78,7 @@ def command(run: Path, rid: str, ranks: tuple[int, ...], salvage: bool, as_json:
         for notice in reader.notices:
             remark(f"rank {number}: {notice}")
     if not found:
-        close = get_close_matches(rid, dict.fromkeys(names))
-        hint = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise CommandFailure(f"no request {rid!r} was admitted behind a match{hint}", USAGE)
+        raise CommandFailure(f"no request {rid!r} was admitted behind a match{near(rid, names)}", USAGE)
     if as_json:
         print_json([miss for miss, _ in found])
         return
