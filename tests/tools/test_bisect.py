@@ -104,6 +104,19 @@ def test_a_query_that_is_none_is_wrong_usage(run: Path, tmp_path: Path, capfd: C
         assert why in told(capfd, run, "--sql", tmp_path / "bad.sql", code=2)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["COPY (SELECT 1) TO 'FILE'", "DROP VIEW events", "SELECT 1; DROP VIEW events", "SELECT 1; SELECT 2", "SET threads=1",
+     "ATTACH 'FILE'", "CREATE TABLE more AS FROM events", "INSERT INTO events FROM events", "INSTALL httpfs", "CALL x()"],
+)  # fmt: skip
+def test_a_statement_that_changes_something_is_not_asked_of_every_prefix(
+    run: Path, tmp_path: Path, capfd: Capture, text: str
+) -> None:
+    (tmp_path / "mine.sql").write_text(text.replace("FILE", str(tmp_path / "written")))
+    assert "one SELECT is asked" in told(capfd, run, "--sql", tmp_path / "mine.sql", code=2)
+    assert not (tmp_path / "written").exists()
+
+
 def test_a_journal_that_cannot_be_read_leaves_with_3(run: Path, tmp_path: Path, capfd: Capture) -> None:
     """Damage in the middle: an error with the place, or, around it, an answer and what was lost."""
     folder = tmp_path / "run" / "rank-0000"
