@@ -40,6 +40,9 @@ class Parameter(NamedTuple):
     type: str
     default: str | None
     help: str
+    least: int | None = None
+    most: int | None = None
+    """Bounds of a number that has some."""
 
 
 class Question(NamedTuple):
@@ -196,8 +199,10 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _parameters(comment: str) -> Iterator[Parameter]:
-    for found in re.finditer(r"^set (\w+) (\w+)(?: = (\S+))?: (.+)$", comment, re.MULTILINE):
-        yield Parameter(found[1], found[2], found[3], found[4])
+    form = r"^set (\w+) (\w+)(?: (\d+)\.\.(\d*))?(?: = (\S+))?: (.+)$"
+    for name, kind, least, most, default, text in re.findall(form, comment, re.MULTILINE):
+        bounds = [int(bound) if bound else None for bound in (least, most)]
+        yield Parameter(name, kind, default or None, text, *bounds)
 
 
 def _set(connection: duckdb.DuckDBPyConnection, parameter: Parameter, value: str) -> None:
@@ -209,6 +214,17 @@ def _set(connection: duckdb.DuckDBPyConnection, parameter: Parameter, value: str
         connection.execute(f'SET VARIABLE "{parameter.name}" = CAST(? AS {kind})', [value])
     except duckdb.Error as error:
         raise QuestionError(f"{parameter.name} is {parameter.help}, not {value!r}") from error
+    if parameter.least is not None:
+        _demand_bounds(connection, parameter, value)
+
+
+def _demand_bounds(connection: duckdb.DuckDBPyConnection, parameter: Parameter, value: str) -> None:
+    """Refuse a number that a question makes nothing of, or an answer too long for anybody to wait for."""
+    ((number,),) = connection.execute(f"SELECT getvariable('{parameter.name}')").fetchall()
+    least, most = parameter.least, parameter.most
+    if number is None or number < least or (most is not None and number > most):
+        bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+        raise QuestionError(f"{parameter.name} is {parameter.help}, {bounds}, not {value!r}")
 
 
 def _demand_run(connection: duckdb.DuckDBPyConnection, parameter: Parameter, value: str) -> None:

@@ -4,7 +4,7 @@
 -- with its parts, so that ranks and runs can be added up (W33).
 -- The first requests of each rank may be a warm-up that says nothing about the traffic behind it.
 -- kind: report
--- set warm_up INTEGER = 0: how many first requests of each rank do not count
+-- set warm_up INTEGER 0.. = 0: how many first requests of each rank do not count
 WITH counted AS (
     FROM requests
     QUALIFY row_number() OVER (PARTITION BY run, rank ORDER BY admitted_seq) > getvariable('warm_up')

@@ -2,7 +2,7 @@
 --
 -- `wanted_by` took room next; `asked_full`, `asked_swa` and `asked_recurrent` are what that eviction was asked for.
 -- kind: report
--- set most INTEGER = 20: how many events of each rank
+-- set most INTEGER 1.. = 20: how many events of each rank
 SELECT
     run, rank, by_seq AS seq, by_step AS step, by_event AS event, cause, by_node AS node, took, pool,
     asked_full, asked_swa, asked_recurrent, wanted_by,

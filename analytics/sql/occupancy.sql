@@ -2,7 +2,7 @@
 --
 -- Counted from the moves alone; in a journal that begins at a snapshot the numbers are changes since then.
 -- kind: report
--- set points INTEGER = 20: how many moments
+-- set points INTEGER 1..10000 = 20: how many moments
 WITH moved AS (
     SELECT
         run, rank, epoch, pool, seq,

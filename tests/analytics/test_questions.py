@@ -50,6 +50,24 @@ def test_a_question_is_read_from_its_file() -> None:
     assert question.query == "SELECT getvariable('page') AS page, getvariable('pool') AS pool"
 
 
+BOUNDED = FILE.replace("INTEGER: the", "INTEGER 1..99: the")
+
+
+def test_a_number_may_have_bounds_and_what_is_beyond_them_is_refused() -> None:
+    """Also as SQL would read it: `1e9` is a thousand millions, and nobody waits for so many rows."""
+    assert parse("frees", BOUNDED).parameters[0][:2] == ("page", "INTEGER")
+    assert parse("frees", BOUNDED).parameters[0][-2:] == (1, 99)
+    assert parse("frees", FILE.replace("INTEGER:", "INTEGER 0..:")).parameters[0][-2:] == (0, None)
+    with duckdb.connect() as connection:
+        for inside in ("1", "99", "5e1"):
+            assert ask(connection, parse("frees", BOUNDED), {"page": inside}).rows
+        for outside in ("0", "-1", "100", "1e9"):
+            with pytest.raises(
+                QuestionError, match=f"page is the page's number, from 1 to 99, not '{outside}'"
+            ):
+                ask(connection, parse("frees", BOUNDED), {"page": outside})
+
+
 @pytest.mark.parametrize(
     "text", ["SELECT 1", "-- kind: check\nSELECT 1", "-- Help.\nSELECT 1", "-- Help.\n-- kind: check\n", "-- Help.\n-- kind: guess\nSELECT 1"]
 )  # fmt: skip
