@@ -35,7 +35,9 @@ class Whole(click.IntRange):
         except ValueError:
             number = None
         if number is None or not self.least <= number <= self.most:
-            self.fail(f"{_shown(value)} is not a whole number from {self.least} to {self.most}", param, ctx)
+            limited = self.max is not None or (number is not None and number > self.most)
+            bounds = f"from {self.least} to {self.most}" if limited else f"of at least {self.least}"
+            self.fail(f"{_shown(value)} is not a whole number {bounds}", param, ctx)
         return number
 
 

@@ -108,6 +108,8 @@ def decided_here(opened: Opened, commands: Sequence[AnyCommand], *, strict: bool
             stage.perform(command)
         except (Refusal, Unplayable) as error:
             refused = str(error)
+        except MemoryError:
+            raise  # it is this machine that fell over
         except Exception as error:  # noqa: BLE001  # a cache gone wrong falls over in any way it likes
             failed = f"{type(error).__name__}: {error}"
         out.append(Elsewhere(list(stage.events), refused, failed))

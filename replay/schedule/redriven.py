@@ -53,6 +53,8 @@ def redriven(
             pass
         except Refusal:
             refused.append(place)
+        except MemoryError:
+            raise  # it is this machine that fell over
         except Exception as error:  # noqa: BLE001  # a cache gone wrong falls over in any way it likes
             failed = f"{type(error).__name__}: {error}"
         events.append(list(stage.events))

@@ -11,6 +11,8 @@ from radixledger.replay.reduce.fixture import fixture
 from radixledger.replay.reduce.incident import Incident, NoSuchLaw, incident_of, laws
 from radixledger.replay.reduce.reduce import reduced
 from radixledger.replay.schedule.elsewhere import decided_here, performed_elsewhere
+from radixledger.replay.schedule.redriven import redriven
+from radixledger.replay.schedule.stage import Stage
 
 from ..mutants.caught import spoiled, write
 from ..mutants.seeded import Mutant
@@ -130,3 +132,20 @@ def test_another_revision_decides_in_a_process_of_its_own(tmp_path: Path) -> Non
     source = Path(__file__).parents[2] / "src"
     found = counterfactual(incident, lambda opened, commands: performed_elsewhere(source, opened, commands))
     assert found == counterfactual(incident, decided_here)
+
+
+def test_memory_that_runs_out_while_commands_are_performed_is_nobodys_violation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says something of this machine, and nothing of the cache: no verdict is built on it."""
+    incident = journaled(tmp_path, MUTANTS["a_heal_takes_pages_from_under_a_request"])
+    commands = [each.command for each in incident.recorded if each.command]
+
+    def hungry(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Stage, "perform", hungry)
+    with pytest.raises(MemoryError):
+        decided_here(incident.opened, commands)
+    with pytest.raises(MemoryError):
+        redriven(incident.opened.route, incident.opened.config, commands)
