@@ -35,7 +35,9 @@ def test_there_is_one_type_for_whole_numbers_and_one_for_lengths_of_time() -> No
 @pytest.mark.parametrize("text", ABSURD)
 def test_a_number_that_makes_no_sense_is_wrong_usage_of_every_option(text: str) -> None:
     for name, each in OPTIONS:
-        with pytest.raises(click.BadParameter, match=r"is not a (whole number|number of seconds) (from|of at least)"):
+        with pytest.raises(
+            click.BadParameter, match=r"is not a (whole number|number of seconds) (from|of at least)"
+        ):
             each.type.convert(text, each, None)
             pytest.fail(f"{name} {each.opts[0]} took {text[:20]!r}")
 
