@@ -5,7 +5,6 @@ written, can be given to any of them.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -50,22 +49,17 @@ from radixledger.tools.places import check_key_place, check_run_place
 from radixledger.tools.printable import say
 from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.run_argument import as_given, existing_run_argument
+from radixledger.tools.times import time_ns_of
 
 
-def _time_ns(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
-    """A frame's time in ns: ISO 8601 (UTC where no zone is said), or `12.5s` of a run in virtual time."""
-    if text is None:
-        return None
+def _a_time(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """A text that names a time, see `times`."""
     try:
-        if text.endswith("s"):
-            return round(float(text[:-1]) * 1e9)
-        moment = datetime.fromisoformat(text)
-    except (ValueError, OverflowError):
-        raise click.BadParameter(
-            f"{text!r} is neither a time like 2026-05-01T12:00:00 nor seconds like 12.5s"
-        ) from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1e6) * 1000
+        if text is not None:
+            time_ns_of(text, 0)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return text
 
 
 def _event_names(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> list[str]:
@@ -113,8 +107,8 @@ def command() -> None:
 @click.option(
     "--since",
     metavar="TIME",
-    callback=_time_ns,
-    help="Begin at the first frame of this time, e.g. 2026-05-01T12:00 or 12.5s.",
+    callback=_a_time,
+    help="Begin at the first frame of this time, e.g. 2026-05-01T12:00, or +12.5s since the run began.",
 )
 @click.option(
     "--type",
@@ -132,7 +126,7 @@ def cat(
     ranks: tuple[int, ...],
     from_seq: int | None,
     to_seq: int | None,
-    since: int | None,
+    since: str | None,
     types: list[str],
     *,
     as_lines: bool,
@@ -167,11 +161,11 @@ def cat(
 
 
 def _frames(
-    reader: JournalReader, from_seq: int | None, since: int | None, *, follow: bool
+    reader: JournalReader, from_seq: int | None, since: str | None, *, follow: bool
 ) -> Iterator[Frame]:
     start = None if from_seq is None else Seq(from_seq)
     if since is not None:
-        start = reader.seq_at_time(since)
+        start = reader.seq_at_time(time_ns_of(since, next(iter(reader.frames())).time_ns))
         if start is None:
             return
     if not follow:

@@ -126,10 +126,11 @@ def test_cat_prints_the_events_that_were_asked_for(told: Told, run: Path) -> Non
     assert matched.splitlines() == [
         each for each in everything.splitlines() if each.split()[4] in ("Matched", "Locked")
     ]
-    _, late, _ = told("cat", run, "--rank", 0, "--since", "30.5s")
-    assert late.splitlines() == [
-        each for each in everything.splitlines() if float(each.split()[1][:-1]) > 30.5
-    ]
+    for since in ("30.5s", "+30.5s", "+30500ms", "+30500"):
+        _, late, _ = told("cat", run, "--rank", 0, "--since", since)
+        assert late.splitlines() == [
+            each for each in everything.splitlines() if float(each.split()[1][:-1]) > 30.5
+        ]
     assert told("cat", run, "--rank", 0, "--since", "2030-01-01")[:2] == (0, "")
 
 
@@ -192,7 +193,7 @@ def test_cat_stops_at_damage_and_goes_on_in_salvage(told: Told, run: Path) -> No
         (("cat", "RUN", "--rank", "1", "--from", "9000"), 2, "it does not hold event 9000"),
         (("cat", "RUN", "--from", "2", "--since", "1s"), 2, "give one"),
         (("cat", "RUN", "--from", "30", "--to", "20"), 2, "--from 30 is behind --to 20"),
-        (("cat", "RUN", "--since", "yesterday"), 2, "'yesterday' is neither a time"),
+        (("cat", "RUN", "--since", "yesterday"), 2, "'yesterday' is no time"),
         (("cat", "RUN", "--type", "Freeed"), 2, "did you mean Freed"),
         (("cat", "RUN", "--type", "xyz"), 2, "events are: Aborted, Admitted"),
         (("cat", "nowhere"), 2, "does not exist"),
@@ -201,7 +202,7 @@ def test_cat_stops_at_damage_and_goes_on_in_salvage(told: Told, run: Path) -> No
         (("recover", "EMPTY", "--to", "copy"), 3, "holds no rank-NNNN folder"),
         (("recover", "RUN"), 2, "--to"),
         (("recover", "RUN", "--to", "/"), 2, "no place for a copy"),
-        (("cat", "RUN", "--since", "1e400s"), 2, "neither a time"),
+        (("cat", "RUN", "--since", "1e400s"), 2, "is no time"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_message(
