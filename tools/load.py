@@ -16,7 +16,7 @@ from radixledger.analytics.folder import Folder, is_folder
 from radixledger.analytics.load import LoadedRank, LoadError, load
 from radixledger.analytics.queries import QuestionError
 from radixledger.analytics.store import Database, Store, StoreError
-from radixledger.journal.errors import JournalError
+from radixledger.journal.errors import Damaged, JournalError
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank
 from radixledger.tools.console import (
@@ -73,6 +73,8 @@ def command(
     """Put journals into a DuckDB file or Parquet files; a second load goes on where the first ended."""
     named = pairs(labels, "--label")
     check_outside_runs(Path(place))
+    _check_readable(runs, salvage=salvage)
+    check_names(runs)
     with told_plainly():
         store = store_at(place)
         try:
@@ -100,7 +102,6 @@ def load_all(
     store: Store, runs: Sequence[Path], labels: dict[str, str], *, salvage: bool
 ) -> list[LoadedRank]:
     """Load runs one after the other, with a progress bar; what the reader has to remark goes to stderr."""
-    _check_names(runs)
     loaded: list[LoadedRank] = []
     with progress("load", _events_in(runs)) as advance:
         for run in runs:
@@ -140,7 +141,18 @@ def told_plainly() -> Iterator[None]:
         raise MemoryError(str(error)) from error
 
 
-def _check_names(runs: Sequence[Path]) -> None:
+def _check_readable(runs: Sequence[Path], *, salvage: bool) -> None:
+    """Raise what reading a run's beginning raises, before a store is made that would be left empty; salvage reads around it."""
+    for run in runs:
+        for rank in ranks_in(run):
+            try:
+                JournalReader(run, rank).opened  # noqa: B018 — what it raises is what is asked for
+            except Damaged:
+                if not salvage:
+                    raise
+
+
+def check_names(runs: Sequence[Path]) -> None:
     """Refuse two folders that hold one rank of one name, before anything is loaded: they would be taken for one run."""
     known: dict[tuple[str, Rank], Path] = {}
     for run in dict.fromkeys(run.resolve() for run in runs) if len(runs) > 1 else ():

@@ -43,7 +43,7 @@ from radixledger.tools.console import (
     progress,
     remark,
 )
-from radixledger.tools.load import load_all, pairs, salvage_flag, told_plainly
+from radixledger.tools.load import check_names, load_all, pairs, salvage_flag, told_plainly
 from radixledger.tools.printable import say, say_lines
 from radixledger.tools.reuse_rows import reservations, tell_reuse
 from radixledger.tools.run_argument import RunPath, is_url, located_or_loaded
@@ -132,6 +132,7 @@ def _opened(runs: Sequence[Path], *, salvage: bool, reuse: bool) -> Iterator[duc
         connection = open_folder(runs[0]) if runs[0].is_dir() else open_database(runs[0])
     else:
         database = Database()
+        check_names(runs)
         load_all(database, runs, {}, salvage=salvage)
         if reuse:
             tell_reuse(database, runs, salvage=salvage)

@@ -1,6 +1,8 @@
 """`radixledger load` and `radixledger sql`: what they print, and the exit codes that scripts rely on."""
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -92,8 +94,21 @@ def test_two_runs_of_one_name_are_refused_and_nothing_is_loaded(
     says = f"{run} and {other} are both called run, as their journals say"
     assert says in refused(capfd, "sql", run, other, "--checks")
     assert says in refused(capfd, "load", run, other, "--to", tmp_path / "runs.duckdb")
-    loads = told(capfd, "sql", tmp_path / "runs.duckdb", "-c", "SELECT run FROM loads", "--format", "csv")
-    assert loads == "run\n"
+    assert not (tmp_path / "runs.duckdb").exists()
+
+
+@pytest.mark.parametrize("place", ["new.duckdb", "new"])
+@pytest.mark.parametrize("spoil", [
+    lambda data: data[:8] + b"\xff" * 16 + data[24:], lambda data: data[:0], lambda data: b"x" * len(data),
+])  # fmt: skip
+def test_a_run_whose_beginning_cannot_be_read_leaves_no_empty_store(
+    run: Path, tmp_path: Path, capfd: Capture, place: str, spoil: Callable[[bytes], bytes]
+) -> None:
+    copy = shutil.copytree(run, tmp_path / "copy")
+    first = min((copy / "rank-0000").glob("*.se*"))
+    first.write_bytes(spoil(first.read_bytes()))
+    told(capfd, "load", copy, "--to", tmp_path / place, code=3)
+    assert not (tmp_path / place).exists()
 
 
 def test_one_run_may_be_named_twice_and_its_ranks_may_lie_apart(
