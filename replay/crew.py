@@ -5,12 +5,15 @@ tracebacks; it also stops when its parent is gone. Rule: the caller's process al
 """
 
 import os
+import resource
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -107,6 +110,16 @@ def done_by(processes: int, work: Sequence[Callable[[Steps], T]], advance: Calla
     finally:
         shared.stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def peak_bytes() -> int:
+    """The most that this process held in memory so far; what `getrusage` says counts the one that started it, too."""
+    try:
+        status = Path("/proc/self/status").read_text("ascii", "replace").splitlines()
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _work(piece: Callable[[Steps], T]) -> T:

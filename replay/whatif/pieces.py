@@ -3,8 +3,6 @@
 Rule: what goes in and comes out passes between processes, so it is data; errors of journals come out as words.
 """
 
-import resource
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +14,7 @@ from radixledger.journal.events import Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
-from radixledger.replay.crew import Steps
+from radixledger.replay.crew import Steps, peak_bytes
 from radixledger.replay.seek import beginning_of
 from radixledger.replay.whatif.bound import Use, best_hits
 from radixledger.replay.whatif.content import content_for
@@ -105,18 +103,8 @@ def send(schedule: Schedule, opened: Opened, steps: Steps) -> Sent:
     )
     end = redrive.run()
     return Sent(
-        redrive.figures, redrive.strayed, redrive.broken, end, time.process_time() - begun, _peak_bytes()
+        redrive.figures, redrive.strayed, redrive.broken, end, time.process_time() - begun, peak_bytes()
     )
-
-
-def _peak_bytes() -> int:
-    """The most that this process held in memory so far; what `getrusage` says counts the one that started it, too."""
-    try:
-        status = Path("/proc/self/status").read_text("ascii", "replace").splitlines()
-        return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM:"))
-    except (OSError, StopIteration):
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def bound(schedule: Schedule, opened: Opened, steps: Steps) -> Bound:

@@ -18,6 +18,9 @@ from radixledger.tools.opening import Recording, open_rank
 
 OPERATIONS_PER_FRAME = 32
 
+WORKLOAD = Config(128, 2048, 768, 1024, rows=64, context_pages=512)
+"""The rank of the multi-turn workload under SWA pressure."""
+
 
 class JournalNotClean(Exception):
     """The journal of a benchmark does not replay: its figures mean nothing."""

@@ -14,11 +14,12 @@ from radixledger.analytics.load import load
 from radixledger.analytics.queries import ask, find
 from radixledger.analytics.store import Database
 from radixledger.cache.rank import RankCache
-from radixledger.journal.events import Config, Transferred
+from radixledger.journal.events import Transferred
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
 from radixledger.journal.writer import JournalWriter, Policy
 from radixledger.replay.verify import verify_rank
+from radixledger.tools.bench.bed import WORKLOAD
 from radixledger.tools.bench.harness import Figure
 from radixledger.tools.driver import Driver, StepClock
 from radixledger.tools.opening import Recording, open_rank
@@ -33,9 +34,8 @@ def workload_run(
     """Drive the multi-turn workload under SWA pressure; the run, its CPU seconds, and the rank as it ended."""
     run = folder / f"workload-{policy.value}-{conversations}"
     clock = StepClock()
-    config = Config(128, 2048, 768, 1024, rows=64, context_pages=512)
     cache = open_rank(
-        RankCache, config, Recording(run if policy is not Policy.OFF else None, policy), clock=clock
+        RankCache, WORKLOAD, Recording(run if policy is not Policy.OFF else None, policy), clock=clock
     )
     stream = ConversationStream(Shape(conversations=conversations))
     driver = Driver(cache, stream, chunk_tokens=2048, max_running=32, clock=clock)

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from radixledger.cache.rank import RankCache
-from radixledger.journal.events import Config
 from radixledger.journal.units import Rank
 from radixledger.journal.writer import Policy
+from radixledger.replay.crew import peak_bytes
 from radixledger.replay.verify import verify_rank
-from radixledger.tools.bench.bed import JournalNotClean
+from radixledger.tools.bench.bed import WORKLOAD, JournalNotClean
 from radixledger.tools.console import bytes_text, count_text, print_json, progress, seconds_text
 from radixledger.tools.driver import Driver, StepClock
 from radixledger.tools.opening import Recording, open_rank
@@ -96,8 +96,7 @@ def replays(folder: Path, sizes: Sequence[int], advance: Callable[[int], None]) 
 def _drive(run: Path, events: int, advance: Callable[[int], None]) -> int:
     """Record at least so many events, to a clean end; how many they are."""
     clock = StepClock()
-    config = Config(128, 2048, 768, 1024, rows=64, context_pages=512)
-    cache = open_rank(RankCache, config, Recording(run, Policy.STEP), clock=clock)
+    cache = open_rank(RankCache, WORKLOAD, Recording(run, Policy.STEP), clock=clock)
     driver = Driver(cache, _Until(cache, events, advance), chunk_tokens=2048, max_running=32, clock=clock)
     while driver.step():
         pass
@@ -122,14 +121,8 @@ def _verified(run: Path) -> dict[str, object]:
         "clean": found.clean,
         "why": why,
         "seconds": time.process_time(),
-        "peak_bytes": _peak_bytes(),
+        "peak_bytes": peak_bytes(),
     }
-
-
-def _peak_bytes() -> int:
-    """The most that this process held in memory; what `getrusage` says counts the process that started it, too."""
-    status = Path("/proc/self/status").read_text("ascii", "replace").splitlines()
-    return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM:"))
 
 
 def report(folder: Path, sizes: Sequence[int], *, as_json: bool) -> None:
