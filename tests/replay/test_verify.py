@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from radixledger.cache.rank import RankCache
+from radixledger.journal import opening
 from radixledger.journal.accounts import request_account
 from radixledger.journal.events import (
     Bound,
@@ -237,7 +238,12 @@ def test_a_snapshot_that_cannot_be_read_is_told_where_it_was_to_be_compared(tmp_
     assert ref.path.name in report.notices[0]
 
 
-def test_an_opened_that_asks_for_the_moon_is_unreadable(tmp_path: Path) -> None:
+def test_an_opened_that_asks_for_the_moon_is_unreadable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our writer refuses such sizes; a foreign one, or one of before, may have written them."""
+    monkeypatch.setattr(opening, "check_sizes", lambda _: None)
+    monkeypatch.setattr(opening, "check_memory", lambda _: None)
     writer = JournalWriter.open(
         tmp_path / "run", opened((4, 4, 1 << 29, 4), redaction="plain"), clock=Clock()
     )
