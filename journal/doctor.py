@@ -132,11 +132,20 @@ class _Line:
         """Go into a segment: does it connect?"""
         if heading.rank != self.rank or self.run not in (None, heading.run):
             found.blame(Verdict.DAMAGED, f"this segment is of run {heading.run}, rank {heading.rank}")
-        if self.seq_next is not None and heading.seq_first > self.seq_next:
-            self.problems.append(f"missing {self.seq_next}, next is {heading.seq_first} ({found.name})")
-        elif heading.seq_first == self.seq_next and self.chain not in (None, heading.chain):
+        if (
+            not self.miss(heading.seq_first, found)
+            and heading.seq_first == self.seq_next
+            and self.chain not in (None, heading.chain)
+        ):
             found.blame(Verdict.DAMAGED, "it does not follow the segment before it: the chain is broken")
         self.run, self.seq_next, self.chain = heading.run, heading.seq_first, heading.chain
+
+    def miss(self, seq_first: int, found: SegmentReport) -> bool:
+        """Whether events are missing before a segment, which then is a problem; also where only its name is left."""
+        missing = self.seq_next is not None and seq_first > self.seq_next
+        if missing:
+            self.problems.append(f"missing {self.seq_next}, next is {seq_first} ({found.name})")
+        return missing
 
     def follow(self, raw: RawFrame) -> None:
         """Go on by one frame."""
@@ -161,6 +170,7 @@ def _examine_segment(listed: SegmentFile, stop: int | None, line: _Line) -> Segm
             line.enter(segment.heading, found)
             _go_through(segment, stop, line, found)
     except UnfinishedHeading as unfinished:
+        line.miss(listed.seq_first, found)
         found.blame(Verdict.TORN if stop is None else Verdict.DAMAGED, str(unfinished))
     except FileNotFoundError:
         found.notices.append("it was sealed or dropped while it was examined")

@@ -14,6 +14,7 @@ from radixledger.journal.errors import JournalError
 from radixledger.journal.events import AnyEvent, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import SEQ_MAX
 from radixledger.replay.fold import begun, check_opened, enter
 from radixledger.replay.report.lives import TEXT_MAX, Life, Lives
 from radixledger.replay.report.look import Look
@@ -113,7 +114,7 @@ class _Follower:
 
     def __init__(self, track: Track, ranges: list[Range], share: Share, tell: Tell, last: int) -> None:
         self.track = track
-        self._ranges = iter([*ranges, (last + 1, last + 1)])
+        self._ranges = iter([*ranges, (SEQ_MAX, SEQ_MAX)])  # a live journal grows behind `last`
         self._range = next(self._ranges)
         self._share, self._tell = share, tell
         self._state: State | None = None

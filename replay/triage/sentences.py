@@ -6,6 +6,7 @@ Rule: a sentence says what was found and no more; who wants the numbers has them
 from collections.abc import Iterator
 
 from radixledger.journal.accounts import FREE, Kind
+from radixledger.replay.counted import counted
 from radixledger.replay.triage.causal_slice import Moved
 from radixledger.replay.triage.ending import left_behind
 from radixledger.replay.triage.explained import OF_DIGESTS, Explained
@@ -179,7 +180,7 @@ def _unreadable(told: RankTriage) -> Iterator[str]:
 def _clean(told: RankTriage) -> Iterator[str]:
     report, ending = told.report, told.ending
     how = "closed by its writer" if ending.closed else "its writer is at work, or died without saying so"
-    yield f"clean: no law is broken in {report.events:,} events up to step {ending.last_step:,}; {how}."
+    yield f"clean: no law is broken in {counted(report.events, 'event')} up to step {ending.last_step:,}; {how}."
 
 
 _VERDICTS = {

@@ -291,3 +291,14 @@ def test_epochs_are_counted_also_where_the_heading_s_opening_is_none(tmp_path: P
     counts = tally(tmp_path / "run", RANK, salvage=True, advance=lambda _: None)
     assert (counts.live_segments, [each.route for each in counts.epochs]) == (1, [""])
     assert counts.events == counts.epochs[0].events == sum(map(len, told))
+
+
+def test_a_segment_of_which_only_the_name_is_left_tells_what_is_missing_before_it(tmp_path: Path) -> None:
+    told = write(tmp_path / "run", COMMANDS)
+    last = sum(map(len, told))
+    folder = rank_folder(tmp_path / "run", RANK)
+    (folder / f"{last + 1:020d}.seg").touch()  # as a crash leaves one: nothing is missing
+    assert examine(tmp_path / "run", RANK).problems == []
+    (folder / f"{last + 1:020d}.seg").rename(folder / f"{last + 50:020d}.seg")
+    (problem,) = examine(tmp_path / "run", RANK).problems
+    assert f"missing {last + 1}, next is {last + 50}" in problem

@@ -1,6 +1,6 @@
 """What a report holds is what replay says: every moment of it, of every kind of run, read by a second reader."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.state import State
 from radixledger.journal.accounts import request_account
-from radixledger.journal.events import AnyEvent, Freed, Opened
+from radixledger.journal.events import AnyEvent, Config, Freed, Opened
+from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
+from radixledger.journal.recorder import Recorder
 from radixledger.journal.units import NO_PAGES, Pages, Rank, RequestId
 from radixledger.journal.writer import JournalWriter
 from radixledger.replay.report import track
@@ -277,3 +279,24 @@ def test_columns_of_no_whole_numbers_make_a_look_at_everything() -> None:
     """A hostile event may list three bytes as pages."""
     events: list[AnyEvent] = [opened(), Freed(0, Pages(b"\1\2\3"), NO_PAGES, NO_PAGES)]
     assert cells_that_were_missed(events) == []
+
+
+def test_a_journal_that_grows_while_its_page_is_made_is_told_as_far_as_it_was_read(
+    tmp_path: Path,
+) -> None:
+    """A server at work writes on behind the number at which the page was to end."""
+    recorder = Recorder.open(tmp_path / "run", Config(4, 60, 0, 0, 8))
+    recorder.admitted("a", 8)
+
+    def growing(frames: Iterable[Frame]) -> Iterator[Frame]:
+        for frame in frames:
+            yield frame
+            if recorder.last_seq < 40:
+                recorder.allocated("a", [recorder.last_seq])
+
+    reader = JournalReader(tmp_path / "run", RANK)
+    share = Share(detail_events=10, detail_cells=10_000, summary_cells=10_000, stretches=8, lives=10)
+    last = reader.last_seq
+    told = track.follow(reader, [(1, last)], share, tell=str, watch=growing)
+    recorder.close()
+    assert (last, told.last_seq, told.unreadable) == (2, 40, "")
