@@ -77,7 +77,7 @@ def test_what_another_server_recorded_needs_a_route_of_ours() -> None:
         (PLAIN, "full_pages=\u0663", "full_pages", "whole number"),
         (PLAIN, "full_pages=0", "full_pages", "not between"),
         (PLAIN, "full_pages=9999999999", "full_pages", "not between"),
-        (PLAIN, "full_pages=200000000", "full_pages", "bytes"),
+        (PLAIN, "full_pages=200000000", "full_pages", "of memory"),
         (PLAIN, "page_size=0", "page_size", "no page"),
         (HASHED, "page_size=12", "page_size", "--tokens plain"),
         (HASHED, "page_size=4", "page_size", "--tokens plain"),
