@@ -4,6 +4,8 @@ Part of `evolve`, with its rule: total, and what does not add up is noted. A row
 [0, protected): the tree's; [protected, length): the request's own, its SWA part given back below `cursor`.
 """
 
+import numpy as np
+
 from radixledger.cache import window
 from radixledger.cache.evolve_pages import map_pages, move, move_both, note, unmap_pages
 from radixledger.cache.running import Running
@@ -49,7 +51,7 @@ def admitted(state: State, event: Admitted) -> None:
     elif row in rows.free:
         rows.free.remove(row)
     node = state.nodes[event.node]
-    rows.request[row] = event.request
+    rows.request[row], rows.living = event.request, b""
     rows.length[row] = rows.protected[row] = event.prefix
     _write(rows.full_at, rows, row, 0, path_pages(node))
     _move_cursor(state, row, event.prefix)
@@ -67,10 +69,13 @@ def admitted(state: State, event: Admitted) -> None:
 
 def extended(state: State, event: Extended) -> None:
     rows = state.rows
-    at, _ = rows.at(event.requests)
+    batch = rows.at(event.requests)
     if event.takers:
         _take_pages(state, event)
-    rows.length[at] = rows.length[at] + pages_of(event.grown)
+    if event.grown == batch.ones:
+        np.add(rows.length, batch.step, rows.length)
+    else:
+        rows.length[batch.at] = rows.length[batch.at] + pages_of(event.grown)
 
 
 def _take_pages(state: State, event: Extended) -> None:
@@ -166,7 +171,7 @@ def ended(state: State, event: Finished | Retracted | Aborted) -> None:
     rows.swa_table[row, :used] = 0
     rows.length[row] = rows.cursor[row] = rows.protected[row] = rows.reclaim_at[row] = 0
     rows.last_page[row] = 0
-    rows.request[row] = 0
+    rows.request[row], rows.living = 0, b""
     rows.free.append(row)
     if state.rids.get(request.rid) == event.request:
         del state.rids[request.rid]
@@ -213,7 +218,8 @@ def _show_window(state: State, row: int, stop: int) -> None:
     first = max(0, stop - state.tail_pages)
     rows.swa_table[row, :first] = 0
     if stop > first:
-        rows.swa_table[row, first:stop] = state.mapping.swa_of.take(rows.full_table[row, first:stop])
+        shown = Pages(rows.full_table[row, first:stop].tobytes())
+        _write(rows.swa_at, rows, row, first, state.mapping.swa_pages(shown))
 
 
 def _move_cursor(state: State, row: int, cursor: int) -> None:

@@ -109,7 +109,7 @@ def healed(state: State, event: Healed) -> None:
     else:
         if node.holds:
             note(state, "locked_full_pages_are_never_replaced", f"node {event.node}", 0, event.old)
-        if state.mapping.mapped(event.old)[0]:
+        if not state.mapping.is_clear(event.old):
             note(state, "a_tombstone_has_no_mapping", f"node {event.node}", 0, event.old)
         move(state, state.full, event.old, account, event.to)
         move(state, state.full, event.fresh, event.giver, account)

@@ -297,7 +297,7 @@ def _fill_row(state: State, found: RequestImage) -> None:
         raise BadImage(f"request {found.id} stands in a row that is taken")
     if not 0 <= held <= config.context_pages or {len(found.full), len(found.swa)} != {held * 4}:
         raise BadImage(f"request {found.id} has {found.length} tokens and {len(found.full)} bytes of pages")
-    rows.request[row], rows.length[row] = found.id, found.length
+    rows.request[row], rows.length[row], rows.living = found.id, found.length, b""
     rows.cursor[row], rows.protected[row] = found.cursor, found.protected
     rows.reclaim_at[row] = state.reclaim_due(found.cursor)
     rows.full_table[row, :held] = np.frombuffer(found.full, "<i4")

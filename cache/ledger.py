@@ -30,8 +30,9 @@ READ_FEW: dict[int, Callable[[bytes], tuple[int, ...]]] = {
 Unsigned, so that an id below zero is beyond every pool, and not counted from its end.
 """
 
+_PACK_TARGETS = {size: Struct(f"<{size // 4}i").pack for size in READ_FEW}
 _READ_TARGETS = {size: Struct(f"<{size // 4}i").unpack for size in READ_FEW}
-"""The same for the pages that a mapping leads to, as it holds them."""
+"""The same, there and back, for the pages that a mapping leads to, as it holds them."""
 
 Astray = list[tuple[int, int]]
 """Pages that a move did not find with its giver, each with the account that did hold it."""
@@ -222,9 +223,10 @@ class MappingBook:
 
     def swa_pages(self, full: Pages) -> Pages:
         """The SWA page of each FULL page, 0 where unmapped, as a copy (R34)."""
-        if len(full) == 4:
-            mapped: int = self.swa_of_at[int.from_bytes(full, "little")]
-            return mapped.to_bytes(4, "little")  # type: ignore[return-value]  # called for every page that moves
+        read = READ_FEW.get(len(full))
+        if read is not None:
+            swa = map(self.swa_of_at.__getitem__, read(full))
+            return _PACK_TARGETS[len(full)](*swa)  # type: ignore[return-value]  # called for every page that moves
         return Pages(self.swa_of.take(places_of(full)).tobytes())
 
     def leads(self, full: Pages, swa: Pages) -> bool:
@@ -237,6 +239,13 @@ class MappingBook:
             if swa_of[page] != target:
                 return False
         return True
+
+    def is_clear(self, full: Pages) -> bool:
+        """Whether none of the FULL pages is mapped; raises IndexError for a page that is none."""
+        read = READ_FEW.get(len(full))
+        if read is None:
+            return not np.count_nonzero(self.swa_of.take(places_of(full)))
+        return not any(map(self.swa_of_at.__getitem__, read(full)))
 
     def mapped(self, full: Pages) -> tuple[Pages, Pages]:
         """Those of the FULL pages that are mapped, and their SWA pages."""
@@ -257,9 +266,15 @@ class MappingBook:
         if len(full) != len(swa):
             raise ValueError(f"{len(full) >> 2} FULL pages are mapped to {len(swa) >> 2} SWA pages")
         read = READ_FEW.get(len(full))
-        if read is None or not self._are_unmapped(ids := read(full)):
+        if read is None:
             return self._write_many(full, NO_PAGES, swa)
-        swa_of = self.swa_of_at
+        swa_of, ids = self.swa_of_at, read(full)
+        try:
+            for page in ids:
+                if swa_of[page]:
+                    return self._write_many(full, NO_PAGES, swa)
+        except IndexError:
+            return full
         for page, target in zip(ids, _READ_TARGETS[len(swa)](swa), strict=True):
             swa_of[page] = target
         self.nonzero += len(ids)
@@ -283,16 +298,6 @@ class MappingBook:
         self.nonzero -= len(ids)
         self._tell(full)
         return NO_PAGES
-
-    def _are_unmapped(self, ids: tuple[int, ...]) -> bool:
-        swa_of = self.swa_of_at
-        try:
-            for page in ids:
-                if swa_of[page]:
-                    return False
-        except IndexError:
-            return False
-        return True
 
     def _write_many(self, full: Pages, old: Pages, new: Pages) -> Pages:
         if not full:

@@ -74,7 +74,8 @@ def lock(state: State, node: Node, event: Locked) -> None:
         if boundary and node.boundary == boundary:
             break
         node = node.parent
-    state.tree_digest += LOCKS * weights
+    if weights:
+        state.tree_digest += LOCKS * weights
 
 
 def unlock(state: State, node: Node, event: Unlocked) -> bool:
@@ -117,5 +118,6 @@ def unlock(state: State, node: Node, event: Unlocked) -> bool:
         if boundary and node.boundary == boundary:
             break
         node = node.parent
-    state.tree_digest -= LOCKS * weights
+    if weights:
+        state.tree_digest -= LOCKS * weights
     return balanced

@@ -166,9 +166,9 @@ class RankCache(HostCommands):
         """`reclaim` for a decode batch; nothing is written unless a request crossed a page."""
         rows, requests, in_flight = self.state.rows, request_numbers(requests), number(in_flight, "in_flight")
         coded = requests.tobytes()
-        at, _ = rows.at(coded)
+        at = rows.at(coded).at
         due_at = rows.reclaim_at[at] + in_flight if in_flight else rows.reclaim_at[at]
-        if np.count_nonzero(rows.length[at] > due_at) or rows.request[at].tobytes() != coded:
+        if np.count_nonzero(rows.length[at] > due_at) or not rows.are_live(coded):
             self._run(decide_growth.reclaim_batch(self.state, requests, in_flight))
 
     def cache_unfinished(self, request: int, key: bytes, tokens: int | None = None) -> TokenCount:

@@ -169,10 +169,11 @@ class Rows:
     page: int32 [], the page size, because numpy takes longer to make an array of an int than to divide a batch by one.
     full_at, swa_at, length_at: the same memory, flat, for one row: reading or writing one number there takes half the time.
     states: int32 [rows, 3], slots of the RECURRENT pool: the running one, two that track; 0 = none. tracked: int32
-    [rows, 2], tokens after which the state stands in each of those two; 0 = nothing yet.
+    [rows, 2], tokens after which the state stands in each of those two; 0 = nothing yet. living: packed numbers of requests
+    that all live, which whoever changes `request` forgets.
     """
 
-    __slots__ = ("_asked", "cursor", "free", "full_at", "full_table", "last_page", "length", "length_at", "mask", "page", "protected", "reclaim_at", "request",
+    __slots__ = ("_asked", "cursor", "free", "full_at", "full_table", "last_page", "length", "length_at", "living", "mask", "page", "protected", "reclaim_at", "request",
                  "states", "swa_at", "swa_table", "tracked", "width")  # fmt: skip
 
     def __init__(self, config: Config) -> None:
@@ -194,27 +195,52 @@ class Rows:
         self.states: NDArray[np.int32] = np.zeros((count, 3), np.int32)
         self.tracked: NDArray[np.int32] = np.zeros((count, 2), np.int32)
         self.free = list(range(count - 1, -1, -1))
-        self._asked: tuple[bytes, tuple[NDArray[np.int64], bool]] = b"", _rows_at(b"", self.mask)
+        self.living = b""
+        self._asked: tuple[bytes, Batch] = b"", _batch_of(b"", self.mask)
 
-    def at(self, coded: bytes) -> tuple[NDArray[np.int64], bool]:
-        """The rows of packed request numbers, int64 [n], read-only; and whether each is a request's, named once.
+    def at(self, coded: bytes) -> "Batch":
+        """The requests of packed numbers, and their rows.
 
         A batch that decodes asks for the same rows in every step, several times, so the last answer is at hand.
         """
         asked = self._asked
         if asked[0] != coded:
-            asked = self._asked = coded, _rows_at(coded, self.mask)
+            asked = self._asked = coded, _batch_of(coded, self.mask)
         return asked[1]
+
+    def are_live(self, coded: bytes) -> bool:
+        """Whether all of the packed request numbers are live requests'; the last batch of which it was so is at hand."""
+        if self.living == coded:
+            return True
+        if self.request[self.at(coded).at].tobytes() != coded:
+            return False
+        self.living = coded
+        return True
+
+
+class Batch(NamedTuple):
+    """Requests that are named together.
+
+    at: int64 [n], their rows, read-only. distinct: whether each is a request's, named once. ones: what each grows by that
+    decodes, packed int32. step: int32 [rows], the same laid out by rows, read-only.
+    """
+
+    at: NDArray[np.int64]
+    distinct: bool
+    ones: bytes
+    step: NDArray[np.int32]
 
 
 @lru_cache(maxsize=64)
-def _rows_at(coded: bytes, mask: int) -> tuple[NDArray[np.int64], bool]:
+def _batch_of(coded: bytes, mask: int) -> Batch:
     """As `Rows.at`: a pure function, remembered because a few batches take turns."""
     requests = np.frombuffer(coded, "<i8")
-    at = requests & mask
-    at.flags.writeable = False
+    at, step = requests & mask, np.zeros(mask + 1, np.int32)
+    step[at] = 1
+    at.flags.writeable = step.flags.writeable = False
     distinct = set(requests.tolist())
-    return at, len(distinct) == len(requests) and UNBOUND not in distinct
+    lawful = len(distinct) == len(requests) and UNBOUND not in distinct
+    return Batch(at, lawful, b"\1\0\0\0" * len(requests), step)
 
 
 class Totals:
@@ -259,6 +285,7 @@ class State:
         """Whether keys are hashes of pages, as journals have them, so that no token can be read in them."""
         self.windowed = config.swa_pages > 0
         """Whether there is SWA beside FULL; without it no page is mapped and no node is a tombstone."""
+        self._reclaim_margin = self._margin()
         self.tail_pages: int = window.window_pages(opened.window_need, config.page_size)
         """Pages of live SWA that a boundary needs, that a lock shields; 0 without SWA."""
         self.seq = Seq(0)
@@ -344,11 +371,15 @@ class State:
 
     def reclaim_due(self, cursor: int) -> int:
         """The length at which a row whose SWA is given back below `cursor` has more to give."""
+        return window.NEVER if self._reclaim_margin is None else cursor + self._reclaim_margin
+
+    def _margin(self) -> int | None:
+        """How far behind its cursor a row has more to give; None for never."""
         config = self.config
-        if not config.free_out_of_window:
-            return window.NEVER
+        if not (config.free_out_of_window and config.window_tokens):
+            return None
         return window.next_reclaim(
-            cursor, window_tokens=config.window_tokens, page_size=config.page_size, formula=config.formula
+            0, window_tokens=config.window_tokens, page_size=config.page_size, formula=config.formula
         )
 
     @property

@@ -48,24 +48,26 @@ def touch(state: State, node: Node) -> None:
     if node.parent is None:
         return
     span = node.end if state.traits.refreshes_path else state.tail_pages
-    state.clock += span or 1
-    tick = state.clock
+    state.clock = tick = state.clock + (span or 1)
     delta = TICK * (tick - node.tick)
     node.tick = tick
     if node.recurrent:
         delta += RECURRENT_TICK * (tick - node.recurrent_tick)
         node.recurrent_tick = tick
+    if node.weight:
+        state.tree_digest += node.weight * delta
     windows = 0
     walk: Node | None = node
     while walk is not None and span > 0:
-        pages = walk.pages
         if walk.swa:
             windows += walk.weight * (tick - walk.swa_tick)
             walk.swa_tick = tick
+        pages = walk.pages
         tick -= pages
         span -= pages
         walk = walk.parent
-    state.tree_digest += node.weight * delta + SWA_TICK * windows
+    if windows:
+        state.tree_digest += SWA_TICK * windows
 
 
 def bare_pages(node: Node) -> int:
@@ -209,7 +211,8 @@ def prune(state: State, node: Node) -> None:
 def inherit(state: State, parent: Node, node: Node) -> None:
     """A parent that may become a candidate is as young as the child that goes."""
     if parent.parent is not None and node.tick > parent.tick:
-        state.tree_digest += parent.weight * (TICK * (node.tick - parent.tick))
+        if parent.weight:
+            state.tree_digest += parent.weight * (TICK * (node.tick - parent.tick))
         parent.tick = node.tick
     if state.graded:
         esteem(state, parent, node.priority)

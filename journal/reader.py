@@ -175,9 +175,9 @@ class JournalReader:
 
     def _decoded(self, placed: Iterator[Placed], from_seq: Seq | None) -> Iterator[Frame]:
         for heading, frames, path in placed:
-            decode, epoch = heading.decoder().decode, heading.epoch
+            decode, epoch, made = heading.decoder().decode, heading.epoch, tuple.__new__
             for raw in frames:
-                seq_first = Seq(raw.seq_first)
+                seq_first: Seq = raw.seq_first  # type: ignore[assignment]  # a call to `Seq` per frame would show
                 try:
                     events = decode(raw.body, raw.event_count)
                     if raw.lost:
@@ -186,7 +186,7 @@ class JournalReader:
                     events, seq_first = [self._gap_for(raw, path, error)], Seq(raw.seq_next - 1)
                 if from_seq is not None and seq_first < from_seq:
                     events, seq_first = events[from_seq - seq_first :], from_seq
-                yield Frame(seq_first, raw.time_ns, raw.step, epoch, events)
+                yield made(Frame, (seq_first, raw.time_ns, raw.step, epoch, events))
 
     def _gap_for(self, raw: RawFrame, path: Path, error: NotEvents) -> Gap:
         """What stands for a body that does not decode; raises Damaged without salvage."""

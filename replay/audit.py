@@ -31,8 +31,8 @@ from radixledger.replay.fold import begun, check_opened, enter
 from radixledger.replay.page_watch import PageWatch
 from radixledger.replay.verdict import MISSING, RankReport
 
-EVENTS_PER_NODE = 32
-"""The whole state is looked at after so many events for each node it has, or 64 pages: an eighth of the folding."""
+EVENTS_PER_NODE = 64
+"""The whole state is looked at after so many events for each node it has, or 64 pages: a twentieth of the folding."""
 
 
 class Audit:
@@ -124,13 +124,15 @@ class Audit:
         state.findings.clear()
 
     def _count(self, frame: Frame) -> None:
-        report = self.report
+        report, (seq_first, time_ns, _, _, events) = self.report, frame
+        count = len(events)
         if not report.frames:
-            report.seq_first, report.time_first_ns = frame.seq_first, frame.time_ns
-        report.events += len(frame.events)
+            report.seq_first, report.time_first_ns = seq_first, time_ns
+        report.events += count
         report.frames += 1
-        report.unjudged += len(frame.events) if self._adrift else 0
-        report.seq_last, report.time_last_ns = frame.seq_last, frame.time_ns
+        if self._adrift:
+            report.unjudged += count
+        report.seq_last, report.time_last_ns = frame.seq_last, time_ns
 
     def finish(self) -> None:
         """Look at the state as a whole once more, at the end."""

@@ -135,7 +135,7 @@ def image(state: State) -> tuple[object, ...]:
     tables = [
         getattr(rows, name).tobytes()
         for name in rows.__slots__
-        if name not in ("_asked", "free", "full_at", "length_at", "mask", "swa_at", "width")
+        if name not in ("_asked", "free", "full_at", "length_at", "living", "mask", "swa_at", "width")
     ]
     counters = (state.clock, state.next_node, state.next_boundary, state.next_request, state.full_protected,
                 state.swa_protected, state.recurrent_protected, state.dangling, state.group_open, digest(state), state.closed)  # fmt: skip

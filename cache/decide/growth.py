@@ -110,15 +110,15 @@ def _ones(count: int) -> bytes:
 def rows_of(state: State, requests: NDArray[np.int64]) -> NDArray[np.int64]:
     """The row of each request, int64 [n]; refuses numbers that are not live or named twice."""
     coded = requests.tobytes()
-    at, distinct = state.rows.at(coded)
-    live = state.rows.request[at]
-    if live.tobytes() != coded:
+    batch = state.rows.at(coded)
+    if not state.rows.are_live(coded):
+        live = state.rows.request[batch.at]
         raise UnknownRequest(int(requests[live != requests][0]))
-    if not distinct:
+    if not batch.distinct:
         if UNBOUND in requests:
             raise UnknownRequest(UNBOUND)
         raise Refusal("a request is named twice in one step")
-    return at
+    return batch.at
 
 
 def reclaim(state: State, request: int, pre: int, in_flight: int = 0) -> Decision[TokenCount]:

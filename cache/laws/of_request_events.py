@@ -59,12 +59,14 @@ def a_request_is_admitted_once(state: State, event: Admitted) -> Sequence[Breach
 def pages_are_taken_as_tokens_need_them(state: State, event: Extended) -> Sequence[Breach]:
     """Live requests grow, and take a page where they cross into a new one, no sooner and no more (R46, B20)."""
     rows, page_size = state.rows, state.page_size
-    at, _ = rows.at(event.requests)
-    if rows.request[at].tobytes() != event.requests:
+    if not rows.are_live(event.requests):
         return [Breach(f"requests {ids_of(event.requests).tolist()[:8]} are not all live")]
-    lengths = rows.length[at]
-    if event.grown == _ONE * len(lengths) and _one_each_is_taken(lengths % rows.page, event):
-        return LAWFUL
+    batch = rows.at(event.requests)
+    lengths = rows.length[batch.at]
+    if event.grown == batch.ones:
+        used = lengths % rows.page
+        if (not event.takers and np.count_nonzero(used) == len(used)) or _one_each_is_taken(used, event):
+            return LAWFUL
     grown = pages_of(event.grown).tolist()
     needed = [
         -(-(held + more) // page_size) + -held // page_size
@@ -78,13 +80,11 @@ def pages_are_taken_as_tokens_need_them(state: State, event: Extended) -> Sequen
 
 
 _ONE = b"\1\0\0\0"
-"""What each request of a batch grows by that decodes."""
+"""One page, of each that takes one."""
 
 
 def _one_each_is_taken(used: NDArray[np.int32], event: Extended) -> bool:
     """Whether, all growing by one, exactly those take a page, and one, whose last page is full (`used` is 0)."""
-    if not event.takers:
-        return int(np.count_nonzero(used)) == len(used)
     crossing = np.logical_not(used).nonzero()[0]
     takers = ids_of(event.requests)[crossing].tobytes()
     return takers == event.takers and event.counts == _ONE * crossing.size
@@ -162,7 +162,8 @@ def a_repointed_row_names_its_path(state: State, event: Repointed) -> Sequence[B
     rows, row, page_size = state.rows, state.row_of(event.request), state.page_size
     first, node = int(rows.protected[row]) // page_size, state.nodes[event.node]
     before = rows.full_table[row, first : node.end]
-    after, path = before.tobytes(), path_pages(node, first)
+    after = held = before.tobytes()
+    path = path_pages(node, first)
     if event.full:
         named = event.start // page_size - first
         after = after[: named * 4] + event.full + after[named * 4 + len(event.full) :]
@@ -170,7 +171,7 @@ def a_repointed_row_names_its_path(state: State, event: Repointed) -> Sequence[B
         text = f"request {event.request} names {pages_of(after).tolist()[:8]}, "
         text += f"its path has {pages_of(path).tolist()[:8]}"
         found.append(Breach(text, Pool.FULL, event.full))
-    own = _held(state.full, before, request_account(event.request))
+    own = _held(state.full, before, request_account(event.request)) if held != path else _NOWHERE
     if own.size:
         lost = before[own]
         found.append(
@@ -238,7 +239,7 @@ def an_end_tells_what_was_there(state: State, event: Ending) -> Sequence[Breach]
 def a_step_writes_behind_what_is_the_trees(state: State, event: Stepped) -> Sequence[Breach]:
     """A device step runs live requests and writes none of the tree's tokens."""
     if event.phase == Phase.BEGAN:
-        at, _ = state.rows.at(event.requests)
+        at = state.rows.at(event.requests).at
         starts = pages_of(event.starts)
         if state.rows.request[at].tobytes() != event.requests:
             requests = ids_of(event.requests)
