@@ -5,7 +5,7 @@ What an event broke is told by its laws, before it is folded, and by `evolve`, w
 laws of the whole state are asked too, as often as a share of the folding's cost allows, and at the end.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from radixledger.cache.digest import digest
@@ -79,35 +79,39 @@ class Audit:
 
     def take(self, frame: Frame) -> None:
         """Fold one frame; raises Unfoldable."""
-        self._frame, events, looks = frame, frame.events, self._look
-        state = self.state
+        self._frame, events, state = frame, frame.events, self.state
         if state is None:
             state, events = begun(frame, self._opened_with)
             self.state = state
             self.report.epochs += len(events) < len(frame.events)
         else:
             enter(state, frame)
-        laws, adrift = self._laws, self._adrift
-        broken_by = laws.broken_by
-        for at, event in enumerate(events):
-            if type(event) in looks:
-                self._look_at(state, event, looks[type(event)])
-                state, adrift = self.state or state, self._adrift
-            if adrift:
-                self._look_at_pages(state, event)
-            else:
-                broken = broken_by(state, events, at)
-                if broken:
-                    state.findings += broken
-            evolve(state, event)
+        if self._adrift or not self._look.keys().isdisjoint(map(type, events)):
+            state = self._take_each(state, events)
+        else:
+            self._laws.follow(state, events)
         if not self._adrift:
-            owed = laws.at_the_end(state, events)
+            owed = self._laws.at_the_end(state, events)
             if owed:
                 state.findings += owed
         if state.findings:
             self._tell_all(state.findings)
             state.findings.clear()
         self._count(frame)
+
+    def _take_each(self, state: State, events: Sequence[AnyEvent]) -> State:
+        """Fold events of which some are looked at first, or behind a gap; the state, which may be another one by then."""
+        for at, event in enumerate(events):
+            look = self._look.get(type(event))
+            if look is not None:
+                self._look_at(state, event, look)
+                state = self.state or state
+            if self._adrift:
+                self._look_at_pages(state, event)
+            else:
+                state.findings += self._laws.broken_by(state, events, at)
+            evolve(state, event)
+        return state
 
     def lose_track(self) -> None:
         """What comes next need not follow what was folded: judge no state until something says that it does."""

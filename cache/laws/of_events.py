@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from radixledger.cache.evolve import evolve
 from radixledger.cache.laws import of_host_events as host
 from radixledger.cache.laws import of_page_events as pages
 from radixledger.cache.laws import of_request_events as requests
@@ -189,6 +190,29 @@ class EventLaws:
                 found = [*found, *broken]
         return found
 
+    def follow(self, state: State, command: Sequence[AnyEvent]) -> None:
+        """Ask about each event as `broken_by` does, and fold it; what was broken stands in the state's findings.
+
+        Almost all of a journal comes this way, so what `broken_by` would be called for stands here.
+        """
+        asked, leaf = self._asked, None
+        for at, event in enumerate(command):
+            kind = type(event)
+            checks, remember = asked.get(kind, _NOBODY)
+            if leaf is not None:
+                state.findings += self._last_leaf(state, leaf, event)
+            leaf = event if kind is _LEAF else None
+            try:
+                for check in checks:
+                    if check(state, event):
+                        state.findings += _all_broken(state, event)
+                        break
+            except UNASKABLE:
+                state.findings += _all_broken(state, event)
+            if remember is not None:
+                state.findings += remember(state, command, at)
+            evolve(state, event)
+
     def at_the_end(self, state: State, command: Sequence[AnyEvent]) -> Sequence[Finding]:
         """What only the end of a command shows; its last event is folded already."""
         last_leaf = command and type(command[-1]) is _LEAF
@@ -250,7 +274,7 @@ class EventLaws:
         return _NONE
 
     def _named(self, state: State, command: Sequence[Any], at: int) -> Sequence[Finding]:
-        self._paths[command[at].request] = Seq(state.seq + 1)
+        self._paths[command[at].request] = state.seq + 1  # type: ignore[assignment]  # `Seq` would double the cost
         return _NONE
 
     def _locked(self, state: State, command: Sequence[Any], at: int) -> Sequence[Finding]:
@@ -263,20 +287,20 @@ class EventLaws:
     def _unlocked(self, state: State, command: Sequence[Any], at: int) -> Sequence[Finding]:
         """Exactly what a lock held is given back, by whom it was handed to (R113, R120, B9)."""
         event: e.Unlocked = command[at]
-        if event.request == UNBOUND:
+        number = event.request
+        if number == UNBOUND:
             node = state.nodes.get(event.node)
             owned = [live.receipt for live in state.requests.values()]
             owned += [load.receipt for load in state.transfers.values()]
             receipts = [receipt.node for receipt in owned if receipt is not None]
             lawful = node is not None and node.anchors > receipts.count(event.node)
         else:
-            request, given = state.requests.get(event.request), (event.node, event.boundary)
+            request, given = state.requests.get(number), (event.node, event.boundary)
             receipt = request.receipt if request is not None else None
             lawful = receipt is not None and receipt[:2] == given
-            replaced = self._replaced.get(event.request)
-            if replaced is not None and replaced[0][:2] == given:
+            if number in self._replaced and self._replaced[number][0][:2] == given:
                 lawful = True
-                del self._replaced[event.request]
+                del self._replaced[number]
         if lawful:
             return _NONE
         text = f"node {event.node}, boundary {event.boundary} is no receipt of request {event.request}"
