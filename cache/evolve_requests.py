@@ -8,10 +8,11 @@ import numpy as np
 
 from radixledger.cache import window
 from radixledger.cache.evolve_pages import map_pages, move, move_both, note, unmap_pages
+from radixledger.cache.rows import Rows
 from radixledger.cache.running import Running
 from radixledger.cache.spare import answer, ask, asks, withdraw
 from radixledger.cache.standing import esteem, priority_of
-from radixledger.cache.state import Node, Request, Rows, State
+from radixledger.cache.state import Node, Request, State
 from radixledger.cache.tree import touch
 from radixledger.journal.accounts import FREE, Pool, request_account
 from radixledger.journal.events import (
