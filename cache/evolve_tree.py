@@ -33,6 +33,7 @@ from radixledger.journal.events import (
     Transferred,
     Unlocked,
 )
+from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, UNBOUND
 
 _FLUSH = cause(Operation.FLUSH)
@@ -64,6 +65,7 @@ def split(state: State, event: Split) -> None:
     move_both(state, event.full, event.swa, given, taken)
     if event.host and not event.transfer:
         move(state, state.host, event.host, given, taken)
+    pages_of(event.host)  # raises for a column of no whole numbers, while nothing hangs in the tree yet
     if node.full[:length] != event.full or node.swa[:length] != event.swa:
         note(state, "a_split_keeps_the_pages", f"node {event.node}", 0, event.full)
     if node.host[:length] != event.host or node.backup != event.transfer:

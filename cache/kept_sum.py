@@ -21,7 +21,8 @@ Values = NDArray[np.int64] | NDArray[np.int32]
 class KeptSum:
     """Sum of weight x change over the places of `values`, modulo 2^64: 0 for the values that it begins with.
 
-    told: the pages that were written since it was asked for, packed, a few in each entry; the writer's to append to.
+    told: the pages that were written since it was asked for, packed, a few in each entry, because an entry is kept until
+    somebody asks; the writer's to append to. Of many pages at once he lets it look.
     """
 
     __slots__ = ("_known", "_total", "_values", "_weight", "told")

@@ -309,7 +309,10 @@ class MappingBook:
         expected = old if len(old) == len(full) else bytes(len(full))
         after = np.frombuffer(new if len(new) == len(full) else bytes(len(full)), "<i4")
         self.swa_of[ids] = after
-        self._tell(full)
+        if len(full) in READ_FEW:
+            self._tell(full)
+        else:
+            self.kept.look_at(ids)
         self.nonzero += int(np.count_nonzero(after)) - int(np.count_nonzero(before))
         if before.tobytes() == expected:
             return NO_PAGES

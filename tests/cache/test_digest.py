@@ -10,8 +10,8 @@ from radixledger.cache.kept_sum import KeptSum
 from radixledger.cache.ledger import PoolBook
 from radixledger.cache.weights import MASK, lane
 from radixledger.journal.accounts import FREE, Pool, request_account
-from radixledger.journal.events import Transferred
-from radixledger.journal.units import NO_PAGES, ROOT, NodeId, Pages, RequestId
+from radixledger.journal.events import Split, Transferred
+from radixledger.journal.units import NO_PAGES, ROOT, NodeId, Pages, RequestId, TransferId
 
 from .driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
 
@@ -43,6 +43,24 @@ def test_a_node_under_a_number_that_was_used_up_counts_like_any_other() -> None:
     evolve(state, _leaf(9, 4))
     assert [finding.law for finding in state.findings] == []
     assert list(state.nodes) == [ROOT, 7, 8, 3, 9]
+    assert digest(state) == recount(state)
+
+
+def test_what_no_digest_could_be_made_of_stands_in_no_tree() -> None:
+    """Columns of no whole page ids are found when they are folded, not when somebody asks for a digest later."""
+    state = begin(Driven(5).journal.opened)
+    for node, page in ((1, 1), (2, 2)):
+        evolve(state, _leaf(node, page))
+    torn = Pages(b"\1\0\0\0\1")
+    evolve(state, Transferred(NodeId(3), ROOT, FREE, bytes(20), torn, NO_PAGES))
+    evolve(
+        state,
+        Split(
+            NodeId(1), NodeId(4), ROOT, Pages(b""), NO_PAGES, host=Pages(b"\1\0\0"), transfer=TransferId(9)
+        ),
+    )
+    assert [finding.law for finding in state.findings] == ["an_event_names_what_exists"] * 2
+    assert list(state.nodes) == [ROOT, 1, 2]
     assert digest(state) == recount(state)
 
 

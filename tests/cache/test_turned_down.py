@@ -99,6 +99,19 @@ def test_a_window_cannot_end_behind_the_request(case: Case) -> None:
     assert case.rank.reclaim(case.request, 13) == 0
 
 
+def test_a_batch_that_lived_in_the_last_step_lives_no_more_when_one_of_it_ended(case: Case) -> None:
+    """Also where another request sits in the row of the one that went."""
+    other = case.admit("bob", b"b")
+    requests = np.array([case.request, other], np.int64)
+    assert case.rank.decode(requests).size == 2
+    case.rank.abort(other)
+    case.refused(lambda: case.rank.decode(requests), UnknownRequest)
+    again = case.admit("bob", b"b")
+    assert case.rank.state.row_of(again) == case.rank.state.row_of(other)
+    case.refused(lambda: case.rank.decode(requests), UnknownRequest)
+    assert case.rank.decode(np.array([case.request, again], np.int64)).size == 2
+
+
 @pytest.mark.parametrize("numbers", [[0], [-1], [1 << 40]])
 def test_a_batch_names_live_requests(case: Case, numbers: list[int]) -> None:
     """A free row 0 shows request 0, and yet no request has that number."""
