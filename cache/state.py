@@ -191,8 +191,7 @@ class State:
         self.opened = opened
         self.config = config
         self.traits = FOLDED.get(opened.route, UNKNOWN)
-        self.page_size = config.page_size
-        self.stride = opened.stride
+        self.page_size, self.stride = config.page_size, opened.stride
         self.lookahead = KEY_MODES[config.key_mode].lookahead
         self.hashed_keys = False
         """Whether keys are hashes of pages, as journals have them, so that no token can be read in them."""
