@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from radixledger.cache.weights import MASK
 
-_TOLD_MOST = 1 << 13
-"""So many writes, of a few pages each, are kept; where there were more, any place may have changed."""
+_TOLD_MOST = 1 << 12
+"""So many writes are kept; where there were more, any place may have changed."""
+
+_TOLD_BYTES = 1 << 12
+"""Of more pages than so many bytes hold nothing is kept: they are looked at when they are written."""
 
 Values = NDArray[np.int64] | NDArray[np.int32]
 
@@ -21,8 +24,7 @@ Values = NDArray[np.int64] | NDArray[np.int32]
 class KeptSum:
     """Sum of weight x change over the places of `values`, modulo 2^64: 0 for the values that it begins with.
 
-    told: the pages that were written since it was asked for, packed, a few in each entry, because an entry is kept until
-    somebody asks; the writer's to append to. Of many pages at once he lets it look.
+    told: the pages that were written since it was asked for, packed; the writer's to append a few pages to, more by `tell_many`.
     """
 
     __slots__ = ("_known", "_total", "_values", "_weight", "told")
@@ -44,6 +46,13 @@ class KeptSum:
                 self.look_at(np.unique(places[places < self._known.size]).astype(np.intp))
             told.clear()
         return self._total
+
+    def tell_many(self, pages: bytes, places: NDArray[np.intp]) -> None:
+        """These pages, at these places, were written."""
+        if len(pages) <= _TOLD_BYTES:
+            self.told.append(pages)
+        else:
+            self.look_at(places)
 
     def look_at(self, places: NDArray[np.intp]) -> None:
         """These places, each named once, may have changed."""

@@ -183,7 +183,7 @@ class PoolBook:
             return False
         self.account[ids] = taker
         self.since[ids] = seq
-        self.kept.look_at(ids)
+        self.kept.tell_many(pages, ids)
         return True
 
     def _move_astray(self, pages: Pages, giver: int, taker: int, seq: int) -> Astray:
@@ -309,10 +309,7 @@ class MappingBook:
         expected = old if len(old) == len(full) else bytes(len(full))
         after = np.frombuffer(new if len(new) == len(full) else bytes(len(full)), "<i4")
         self.swa_of[ids] = after
-        if len(full) in READ_FEW:
-            self._tell(full)
-        else:
-            self.kept.look_at(ids)
+        self.kept.tell_many(full, ids)
         self.nonzero += int(np.count_nonzero(after)) - int(np.count_nonzero(before))
         if before.tobytes() == expected:
             return NO_PAGES
