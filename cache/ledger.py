@@ -19,6 +19,9 @@ from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, Pool
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, Pages
 
+page_of = int.from_bytes
+"""`page_of(four_bytes, "little")`: one packed page id as an int; a name of its own because it is called so often."""
+
 FEW = 24
 """Up to so many pages a loop over ints is faster than array operations."""
 
@@ -81,13 +84,19 @@ class PoolBook:
 
     def move(self, pages: Pages, giver: int, taker: int, seq: int) -> Astray | None:
         """Move `pages` from `giver` to `taker`; None if every page was where it should be."""
-        read = READ_FEW.get(len(pages))
-        if read is None:
+        if len(pages) == 4:
+            # One page at a time is what decoding does, and a few what almost every event moves: this calls nothing.
+            count, page = 1, page_of(pages, "little")
+            if not 0 < page <= self.capacity or self.account_at[page] != giver:
+                return self._move_astray(pages, giver, taker, seq)
+            self.account_at[page] = taker
+            self.since_at[page] = seq
+            self._tell(pages)
+        elif (read := READ_FEW.get(len(pages))) is None:
             count = len(pages) >> 2
             if not self._move_many(pages, giver, taker, seq):
                 return self._move_astray(pages, giver, taker, seq)
         else:
-            # A few pages at a time is what almost every event moves, so this path calls nothing.
             ids = read(pages)
             count, left, account, since = len(ids), iter(ids), self.account_at, self.since_at
             self._tell(pages)
@@ -223,10 +232,13 @@ class MappingBook:
 
     def swa_pages(self, full: Pages) -> Pages:
         """The SWA page of each FULL page, 0 where unmapped, as a copy (R34)."""
+        if len(full) == 4:
+            mapped: int = self.swa_of_at[page_of(full, "little")]
+            return mapped.to_bytes(4, "little")  # type: ignore[return-value]  # called for every page that moves
         read = READ_FEW.get(len(full))
         if read is not None:
             swa = map(self.swa_of_at.__getitem__, read(full))
-            return _PACK_TARGETS[len(full)](*swa)  # type: ignore[return-value]  # called for every page that moves
+            return _PACK_TARGETS[len(full)](*swa)  # type: ignore[return-value]  # as above
         return Pages(self.swa_of.take(places_of(full)).tobytes())
 
     def leads(self, full: Pages, swa: Pages) -> bool:
@@ -265,6 +277,9 @@ class MappingBook:
         """
         if len(full) != len(swa):
             raise ValueError(f"{len(full) >> 2} FULL pages are mapped to {len(swa) >> 2} SWA pages")
+        if len(full) == 4 and self._write_one(full, 0, page_of(swa, "little")):
+            self.nonzero += swa != _ZERO
+            return NO_PAGES
         read = READ_FEW.get(len(full))
         if read is None:
             return self._write_many(full, NO_PAGES, swa)
@@ -283,6 +298,9 @@ class MappingBook:
 
     def clear(self, full: Pages, swa: Pages) -> Pages:
         """Unmap `full`; returns the FULL pages that were not mapped to the `swa` page the event names."""
+        if len(full) == len(swa) == 4 and self._write_one(full, page_of(swa, "little"), 0):
+            self.nonzero -= swa != _ZERO
+            return NO_PAGES
         read = READ_FEW.get(len(full))
         if read is None or len(full) != len(swa):
             return self._write_many(full, swa, NO_PAGES)
@@ -298,6 +316,15 @@ class MappingBook:
         self.nonzero -= len(ids)
         self._tell(full)
         return NO_PAGES
+
+    def _write_one(self, full: Pages, before: int, after: int) -> bool:
+        """Write one entry if it is what it should be; else nothing is written."""
+        page, swa_of = page_of(full, "little"), self.swa_of_at
+        if page >= len(swa_of) or swa_of[page] != before:
+            return False
+        swa_of[page] = after
+        self._tell(full)
+        return True
 
     def _write_many(self, full: Pages, old: Pages, new: Pages) -> Pages:
         if not full:
