@@ -12,7 +12,7 @@ TREE = (
     Slip("components_recover_twice", _CORE, "        yield from component.recover(state, node, start, brought)\n", "        yield from component.recover(state, node, start, brought)\n        yield from component.recover(state, node, start, brought)\n", ("R64",)),
     Slip("the_first_component_is_taken_for_full", _CORE, "    for component in state.components:\n        yield from component.recover(", "    for component in state.components[1:]:\n        yield from component.recover(", ("R64", "R65")),
     Slip("two_halves_share_their_pages", "cache/tree.py", "    node.full = Pages(node.full[upper.pages * 4 :])", "    node.full = Pages(node.full[: upper.pages * 4])", ("R66",)),
-    Slip("a_window_is_as_old_as_its_node", "cache/tree.py", "heappush(state.window_order, (node.swa_tick, node.id, node))", "node.swa_tick = node.tick\n            heappush(state.window_order, (node.tick, node.id, node))", ("R67",)),
+    Slip("a_use_makes_tombstones_young", "cache/tree.py", "        if walk.swa:\n", "        if walk.full:\n", ("R67",)),
     Slip("losing_a_window_makes_a_node_young", "cache/evolve_tree.py", "    state.totals.tombstones += 1\n", "    state.totals.tombstones += 1\n    touch(state, node)\n", ("R68",)),
     Slip("an_unlocked_window_is_no_candidate", "cache/locks.py", "            offer_window(state, node)\n", "            pass\n", ("R69",)),
     Slip("the_root_is_a_victim", "cache/decide/eviction.py", "        leaf = oldest_leaf(state)\n", "        leaf = oldest_leaf(state) or state.root\n", ("R70",)),
