@@ -11,7 +11,7 @@ from typing import Any
 
 from radixledger.cache import evolve_host, evolve_pages, evolve_requests, evolve_states, evolve_tree
 from radixledger.cache.evolve_pages import note
-from radixledger.cache.state import State
+from radixledger.cache.state import State, in_words
 from radixledger.journal import events as e
 from radixledger.journal.events import AnyEvent
 from radixledger.journal.units import FIRST, Seq
@@ -39,7 +39,7 @@ def evolve(state: State, event: AnyEvent) -> None:
         EVOLVE[type(event)](state, event)
     except STRANGE as error:
         # What the event names does not exist here: no lawful writer wrote it after these events.
-        note(state, "an_event_names_what_exists", f"{type(event).__name__}: {type(error).__name__} {error}")
+        note(state, "an_event_names_what_exists", f"{type(event).__name__}: {in_words(error)}")
 
 
 def _reopened(state: State, event: e.Opened) -> None:

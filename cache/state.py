@@ -307,3 +307,10 @@ class State:
     def row_of(self, request: int) -> int:
         """A request's row in the page tables."""
         return request & self.rows.mask
+
+
+def in_words(error: Exception) -> str:
+    """What an event or a state met that is not lawful: mostly a number that stands for nothing that is there."""
+    if isinstance(error, KeyError):
+        return f"{error} is named, and is not there"
+    return f"{type(error).__name__} {error}"

@@ -12,7 +12,7 @@ from radixledger.cache.digest import digest
 from radixledger.cache.evolve import STRANGE, evolve
 from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.laws.of_events import EventLaws
-from radixledger.cache.state import Finding, State
+from radixledger.cache.state import Finding, State, in_words
 from radixledger.journal.events import (
     AnyEvent,
     Closed,
@@ -159,7 +159,7 @@ class Audit:
             look(state, event)
         except STRANGE as error:
             # The state, folded from a lawless journal, names what does not exist.
-            text = f"{type(event).__name__}: {type(error).__name__} {error}"
+            text = f"{type(event).__name__}: {in_words(error)}"
             self._judge("what_was_recorded_can_be_compared", text)
 
     def _judge(self, law: str, detail: str, lawful_at: int | None = None, **concerned: Any) -> None:

@@ -14,7 +14,7 @@ from inspect import isgeneratorfunction
 from typing import Any
 
 from radixledger.cache.laws.law import FINDINGS_PER_LAW, Breach
-from radixledger.cache.state import Finding, State
+from radixledger.cache.state import Finding, State, in_words
 from radixledger.journal.units import Seq
 
 EventLaw = Callable[[State, Any], Sequence[Finding]]
@@ -38,8 +38,7 @@ def event_law(check: Check | Callable[[State, Any], Iterator[Breach]]) -> EventL
         try:
             breaches = told(state, event)
         except UNASKABLE as error:
-            text = f"cannot be asked: {type(error).__name__} {error}"
-            return [Finding(Seq(state.seq + 1), told.__name__, text)]
+            return [Finding(Seq(state.seq + 1), told.__name__, f"cannot be asked: {in_words(error)}")]
         if not breaches:
             return ()
         return [Finding(Seq(state.seq + 1), told.__name__, *breach) for breach in breaches[:FINDINGS_PER_LAW]]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.state import Finding, State
+from radixledger.cache.state import Finding, State, in_words
 from radixledger.journal.units import NO_PAGES, Pages
 
 Law = Callable[[State], Iterator[Finding]]
@@ -41,7 +41,7 @@ def law(check: Callable[[State], Iterator[Breach]]) -> Law:
                 yield Finding(state.seq, check.__name__, *breach)
         except (KeyError, IndexError, AttributeError, ValueError, TypeError, OverflowError) as error:
             # Something names what does not exist, so that this law cannot even be asked.
-            yield Finding(state.seq, check.__name__, f"cannot be asked: {type(error).__name__} {error}")
+            yield Finding(state.seq, check.__name__, f"cannot be asked: {in_words(error)}")
 
     return findings
 

@@ -291,3 +291,15 @@ def test_a_forked_child_writes_nothing_into_its_parent_s_journal(tmp_path: Path)
     report = verify_rank(run, RANK)
     assert report.clean
     assert report.seq_last == 4
+
+
+def test_a_name_that_stands_for_nothing_is_told_in_words(tmp_path: Path) -> None:
+    """What ends at a node that was never made, or is gone, is blamed for that, and not by the name of an exception."""
+    with small(tmp_path / "run") as recorder:
+        recorder.admitted("a", 8)
+        recorder.finished("a", 0, node="never made")
+        ended = recorder.last_seq
+    report = verify_rank(tmp_path / "run", RANK)
+    assert report.findings[0].seq == ended
+    assert "is named, and is not there" in report.findings[0].detail
+    assert not [each for each in report.findings if "Error" in each.detail]
