@@ -113,10 +113,7 @@ def print_lines(lines: Sequence[str], *, style: str = "") -> None:
     console = stdout()
     for line in map(in_a_line, lines):
         indent = " " * (len(line) - len(line.lstrip(" "))) + "  " * line.startswith(" ")
-        parts = wrap(
-            line, console.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-        )
-        for part in parts or [""]:
+        for part in _wrapped(line, console.width, indent):
             console.print(part, style=style, soft_wrap=True)
 
 
@@ -142,13 +139,26 @@ def cell(value: object) -> str:
 
 
 def print_facts(facts: Mapping[str, object], *, title: str = "") -> None:
-    """Names and values, one pair a line: the summary at the end of a run."""
+    """Names and values, one pair a line: the summary at the end of a run.
+
+    A value that is wider than the terminal goes on below its own beginning; a command, there to be copied, does not.
+    """
     console = stdout()
     if title:
         console.print(printable(title), style="bold")
     width = max(map(len, facts), default=0)
+    indent = " " * (width + 2 if width + 2 <= console.width // 2 else 2)
     for name, value in facts.items():
-        console.print(f"{name:<{width}}  {in_a_line(cell(value).strip())}".rstrip(), soft_wrap=True)
+        text = in_a_line(cell(value).strip())
+        line = f"{name:<{width}}  {text}".rstrip()
+        for part in [line] if text.startswith("radixledger ") else _wrapped(line, console.width, indent):
+            console.print(part, soft_wrap=True)
+
+
+def _wrapped(line: str, width: int, indent: str) -> list[str]:
+    """A line in parts that fit, but for words that are longer; those behind the first one are indented."""
+    parts = wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return parts or [""]
 
 
 @contextmanager

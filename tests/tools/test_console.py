@@ -58,7 +58,21 @@ def test_one_row_that_is_too_wide_is_told_field_by_field(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "30")
     print_table(("rank", "check", "first event"), [(1, "every page has one owner", None)])
-    assert capsys.readouterr().out.splitlines() == ["rank   1", "check  every page has one owner"]
+    assert capsys.readouterr().out.splitlines() == ["rank   1", "check  every page has one", "       owner"]
+
+
+def test_a_long_fact_goes_on_below_its_beginning_and_a_command_does_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    console.print_facts(
+        {"found": "request(98) expected, and free", "next": "radixledger replay blame RUN --page 57"}
+    )
+    assert capsys.readouterr().out.splitlines() == [
+        "found  request(98) expected,",
+        "       and free",
+        "next   radixledger replay blame RUN --page 57",
+    ]
 
 
 def test_what_is_the_same_in_every_row_is_told_once_where_there_is_no_room(
