@@ -19,6 +19,7 @@ from radixledger.journal.frame import chain_start
 from radixledger.journal.lock import WriterLock
 from radixledger.journal.pen import Limits, OnFailure, Pen
 from radixledger.journal.redact import (
+    HASH_BYTES,
     HASHED,
     PLAIN,
     Redactor,
@@ -121,23 +122,29 @@ def _last_seq(listed: SegmentFile) -> Seq | None:
 def _named(
     run: Path, opened: Opened, past: Past | None, key: bytes | Path | None
 ) -> tuple[Opened, Redactor | None]:
-    """`opened` with its run, epoch, schema and key id, and the redactor that the key makes."""
+    """`opened` with its run, epoch, schema and key id, and the redactor that the key makes.
+
+    Who names a key already has its hashes, not its keys (a copy of a journal): they are written as they are.
+    """
     name = past.run if past else opened.run or spelled_out(run).name
     if opened.run not in ("", name):
         raise ValueError(f"this journal is of run {name!r}; {opened.run!r} cannot go on with it")
     if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
         raise ValueError(f"a run is named by its folder, and {name!r} is no text in UTF-8")
+    key_name = opened.key_id
     match opened.redaction:
         case "plain":
+            redactor, key_name = None, ""
+        case "hashed" if key_name and opened.stride == HASH_BYTES:
             redactor = None
         case "hashed":
             key = key or default_key_path(run)
             secret = load_or_create_key(key) if isinstance(key, Path) else key
             redactor = Redactor(secret, opened.stride)
+            key_name = redactor.key_id
         case other:
             raise ValueError(f"redaction is `{HASHED}` or `{PLAIN}`, not {other!r}")
     epoch = past.epoch + 1 if past else 1
-    key_name = redactor.key_id if redactor else ""
     return replace(opened, run=name, epoch=epoch, schema=SCHEMA_VERSION, key_id=key_name), redactor
 
 

@@ -16,7 +16,6 @@ from radixledger.journal.causes import Operation, cause
 from radixledger.journal.events import AnyEvent, Freed
 from radixledger.journal.moves import moves, pages_of
 from radixledger.journal.reader import Frame, JournalReader, ranks_in
-from radixledger.journal.redact import PLAIN
 from radixledger.journal.units import NO_PAGES, Pages, Rank, Seq
 from radixledger.journal.writer import JournalWriter
 
@@ -77,7 +76,7 @@ def _handed_out(event: AnyEvent) -> Iterator[int]:
 def _copy(reader: JournalReader, to: Path, planted: DoubleFree | None) -> None:
     """Write a journal anew, frame by frame; keys that were hashed stay as they are."""
     now_ns = 0
-    opened = replace(reader.opened, run=to.name, redaction=PLAIN)
+    opened = replace(reader.opened, run=to.name)
     with JournalWriter.open(to, opened, clock=lambda: now_ns) as writer:
         for frame in reader.frames():
             if planted is not None and frame.seq_first == planted.second:

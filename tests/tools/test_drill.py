@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from radixledger.analytics.load import load
 from radixledger.analytics.queries import ask, find, of_kind
@@ -51,6 +52,9 @@ def test_the_copy_differs_from_the_run_by_one_event(run: Path, tmp_path: Path) -
         assert others == others_told
         assert (opened[:2], told[2][0].run) == (told[:2], "copy")
         assert isinstance(told[2][0], Opened)
+        assert told[2][0] == replace(opened[2][0], run="copy"), (
+            "its keys are the hashes that they were, of the same key"
+        )
     assert [frames(run, rank) for rank in range(2)] == before, (
         "the run itself is evidence, and is not touched"
     )
