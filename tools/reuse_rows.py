@@ -18,7 +18,8 @@ from radixledger.journal.units import ROOT, Rank, Seq
 from radixledger.replay.reuse.misses import Lost, Miss, Stretch
 from radixledger.replay.reuse.reuse import Reading
 from radixledger.replay.seek import Watch
-from radixledger.tools.console import count_of, count_text, remark
+from radixledger.tools.console import remark
+from radixledger.tools.reuse_text import unknown
 from radixledger.tools.watching import watched
 
 POOL_OF = {"window": "swa", "state": "recurrent", "prefix": "full", "prefix on the device": "full"}
@@ -148,14 +149,4 @@ def reservations(told: Told) -> Iterator[str]:
         return
     if fold.last_seq < told.loaded:
         yield f"`reuse` is told up to event {fold.last_seq} of {told.loaded}: load it again with --reuse to tell the rest"
-    if fold.begins_at:
-        yield (
-            f"what was lost before event {fold.begins_at} is counted as never_cached, for the journal begins"
-            " behind it"
-        )
-    if fold.missing:
-        yield f"{count_of(fold.missing, 'event')} are missing: what they took is not named"
-    if fold.forgotten:
-        yield f"{count_text(fold.forgotten)} pages that were gone longest were forgotten"
-    if fold.unlooked:
-        yield f"{count_of(fold.unlooked, 'admission')} had no match in the journal, and are judged by their whole pages"
+    yield from unknown(fold)

@@ -4,7 +4,6 @@ Not here: the reading itself (`radixledger.replay.reuse.reuse`); this module par
 """
 
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -31,6 +30,7 @@ from radixledger.tools.numbers import Whole
 from radixledger.tools.printable import say, say_lines
 from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
+from radixledger.tools.reuse_text import unknown
 from radixledger.tools.run_argument import as_given, run_argument
 from radixledger.tools.table import print_table
 from radixledger.tools.watching import watched
@@ -83,7 +83,7 @@ def command(
         accounts.append(reading.account)
         for notice in reader.notices:
             remark(f"rank {number}: {notice}")
-        for text in _reservations(reading.account):
+        for text in unknown(reading.account):
             remark(f"rank {number}: {text}")
     if as_json and not each:
         print_json([_as_json(account, worst) for account in accounts])
@@ -173,15 +173,3 @@ def _worst_row(each: Worst) -> tuple[object, ...]:
     return (
         str(lost.seq), lost.cause, lost.what, each.tokens, each.requests, each.rid, wanted,
     )  # fmt: skip
-
-
-def _reservations(account: Reuse) -> Iterator[str]:
-    """What the account cannot know."""
-    if account.begins_at:
-        yield f"read from the snapshot of event {account.begins_at} on: what was lost before is counted as never_cached"
-    if account.forgotten:
-        yield f"{count_text(account.forgotten)} pages that were gone longest were forgotten: raise --remember to know them"
-    if account.missing:
-        yield f"{count_text(account.missing)} events are missing: what they took is not named"
-    if account.unlooked:
-        yield f"{count_of(account.unlooked, 'admission')} had no match in the journal, and are judged by their whole pages"
