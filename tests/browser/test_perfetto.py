@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from radixledger.tools.cli import run as radixledger
 
@@ -45,9 +45,9 @@ def shown(browser: Browser, trace: Path) -> Iterator[Page]:
         try:
             assert any(f":{port}" in line for line in server.stdout), "the UI is not served"
             page = browser.new_page(viewport={"width": 1400, "height": 2000})
-            page.set_default_timeout(20_000)
+            page.set_default_timeout(60_000)
             page.goto(f"http://localhost:{port}/")
-            page.wait_for_selector(".pf-track__shell", timeout=60_000)
+            page.wait_for_selector(".pf-track__shell")
             for place in range(2):
                 page.locator(".pf-track__shell--clickable").nth(-1 - place).click(force=True)
             page.locator(".pf-track__shell").nth(8).wait_for()
@@ -59,21 +59,23 @@ def shown(browser: Browser, trace: Path) -> Iterator[Page]:
 
 def asked(page: Page, query: str) -> list[tuple[str, ...]]:
     """What the UI's own SQL tells, row by row."""
-    page.locator(".pf-omnibox input").click()
+    box = page.locator(".pf-omnibox input")
+    box.click()
     page.keyboard.type(":")
+    page.locator(".pf-omnibox--query-mode").wait_for()
     page.keyboard.insert_text(query)
+    expect(box).to_have_value(query, timeout=30_000)
+    page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
     page.keyboard.press("Enter")
     table = page.locator(".pf-query-table", has=page.locator(".pf-header-description", has_text=query))
     title = table.locator(".pf-header-title", has_text="rows").inner_text()
     count = int(title.split("(")[1].split()[0])
     rows = table.locator("tbody tr")
-    if count:
-        rows.nth(count - 1).wait_for(state="attached")
-    return [tuple(row.locator("td").all_inner_texts()) for row in rows.all()[:count]]
+    expect(rows).to_have_count(count, timeout=30_000)
+    return [tuple(row.locator("td").all_inner_texts()) for row in rows.all()]
 
 
 def test_the_perfetto_ui_shows_ranks_rows_pools_the_tree_and_broken_laws(shown: Page) -> None:
-    titles = shown.locator(".pf-track__title-popup").all_text_contents()
     pools = [
         f"{pool} pages {account}"
         for pool in ("FULL", "SWA")
@@ -81,7 +83,10 @@ def test_the_perfetto_ui_shows_ranks_rows_pools_the_tree_and_broken_laws(shown: 
     ]
     both = ["tree 2", "row 0 1000", *pools]
     ranks = ["rank 0 of incident, process 1", "rank 1 of incident, process 2"]
-    assert Counter(titles) == Counter([*ranks, "broken laws 3", *both, *both])
+    expected = [*ranks, "broken laws 3", *both, *both]
+    titles = shown.locator(".pf-track__title-popup")
+    expect(titles).to_have_count(len(expected), timeout=30_000)
+    assert Counter(titles.all_text_contents()) == Counter(expected)
 
 
 def test_perfetto_reads_every_slice_and_mark_where_it_was_written_and_finds_no_error(
