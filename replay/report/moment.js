@@ -1,6 +1,6 @@
 // The desk: which rank, which moment, what is chosen; and everything that is drawn when one of them changes.
 
-const MOST_REQUESTS = 60;
+const MOST_REQUESTS = 60, MOST_FOUND = 3;
 const $ = id => document.getElementById(id);
 
 class Desk {
@@ -150,15 +150,14 @@ class Desk {
 
   draw() {
     const track = this.track, place = this.place;
-    const told = track.tag[place] ? this.movesOf(place) : null;
+    const moves = new Moves(track, place);
     const tables = track.at(place);
-    this.tell(track, tables, place, told);
-    const fresh = told ? told.fresh : [[], [], [], []];
-    for (const map of this.maps) map.draw(track, tables, fresh[map.pool], this.chosenPages(tables, map.pool));
+    this.tell(track, tables, place, moves);
+    for (const map of this.maps) map.draw(track, tables, moves.fresh[map.pool], this.chosenPages(tables, map.pool));
     this.tree.draw(track, tables, number => this.choice?.type === "node" && this.choice.number === number);
     drawCloseup(track, place, where => this.go(where));
     this.drawRequests(track, tables);
-    this.panel.show(track, tables, place, this.choice);
+    this.panel.show(track, tables, moves, this.choice);
     this.drawHairs(track, place);
     const slider = $("slider");
     slider.value = track.seq[place];
@@ -171,35 +170,13 @@ class Desk {
 
   // The pages of a pool that were chosen, or that the node or request has that was chosen.
   chosenPages(tables, pool) {
-    const choice = this.choice, pages = [];
-    if (!choice) return pages;
-    if (choice.type === "page") return choice.pool === pool ? [choice.number] : pages;
-    const wanted = choice.type === "node" ? TREE : REQUEST, kind = tables.kind[pool], holder = tables.holder[pool];
-    for (let page = 1; page < kind.length; page++) if (kind[page] === wanted && holder[page] === choice.number) pages.push(page);
-    return pages;
+    const choice = this.choice;
+    if (!choice) return [];
+    if (choice.type === "page") return choice.pool === pool ? [choice.number] : [];
+    return pagesHeld(tables, pool, choice.type === "node" ? TREE : REQUEST, choice.number);
   }
 
-  // What one event moved: pages by pool, from whom to whom.
-  movesOf(place) {
-    const track = this.track, before = track.at(place - 1), fresh = [[], [], [], []], moves = new Map();
-    const texts = new Map();
-    readPacket(track, place, { owner(pool, page, kind, holder) {
-      const from = ownerText(track, before.kind[pool][page], before.holder[pool][page]), to = ownerText(track, kind, holder);
-      const key = `${pool} ${from}\u2192${to}`;
-      texts.set(key, { pool, from, to });
-      if (!moves.has(key)) moves.set(key, []);
-      moves.get(key).push(page);
-      fresh[pool].push(page);
-    } });
-    if (track.head.events[track.tag[place]] === "Opened") return { fresh: [[], [], [], []], lines: [] };
-    const lines = [...moves].map(([key, pages]) => {
-      const { pool, from, to } = texts.get(key);
-      return `${track.head.pools[pool]} ${runsOf(pages)}: ${from} \u2192 ${to}`;
-    });
-    return { fresh, lines };
-  }
-
-  tell(track, tables, place, told) {
+  tell(track, tables, place, moves) {
     const before = place ? track.seq[place - 1] : track.head.first - 1, seq = track.seq[place];
     const wrong = track.head.findings.filter(each => each.seq > before && each.seq <= seq);
     const cause = causeText(track, place), running = track.value(tables, "running");
@@ -208,23 +185,21 @@ class Desk {
       track.value(tables, "group_open") ? " \u00b7 a free group is open" : "")];
     if (track.tag[place]) lines.push(el("p", {}, el("b", {}, eventName(track, place)), cause ? ` ${cause}` : "", " ", el("code", {}, clean(track.lineOf(place)))));
     else lines.push(el("p", { class: "soft" }, `Summarised: what was true behind event ${count(seq)}. What happened in between is not on this page.`));
-    for (const line of (told?.lines || []).slice(0, 6)) lines.push(el("p", { class: "soft" }, line));
-    for (const each of wrong.slice(0, 3)) {
-      lines.push(el("p", { class: "wrong" }, `\u25b2 ${track.tag[place] ? "" : `event ${count(each.seq)}: `}${clean(each.law)}: ${clean(each.detail)}`));
-    }
+    const found = wrong.map(each => el("p", { class: "wrong" }, `\u25b2 ${track.tag[place] ? "" : `event ${count(each.seq)}: `}${clean(each.law)}: ${clean(each.detail)}`));
+    lines.push(...folded(found, MOST_FOUND), ...moves.told(track, tables));
     $("told").replaceChildren(...lines);
   }
 
   drawRequests(track, tables) {
     const box = $("requests"), all = [...tables.requests], at = track.ask;
     if (!all.length) return box.replaceChildren(el("p", { class: "soft" }, "None at this moment."));
-    const rows = all.slice(0, MOST_REQUESTS).map(([number, each]) => el("tr", {},
+    const rows = all.map(([number, each]) => el("tr", {},
       el("td", { class: "text" }, this.panel.link(clean(track.head.texts[each[at.rid]] || number), { type: "request", number })),
       el("td", { class: "n" }, count(each[at.length])), el("td", { class: "n" }, count(each[at.prompt])), el("td", { class: "n" }, count(each[at.prefix])),
       el("td", {}, each[at.receipt] >= 0 ? this.panel.link(`node ${each[at.receipt]}`, { type: "node", number: each[at.receipt] }) : "none")));
-    const heads = ["request", "tokens", "prompt", "from the cache", "lock"].map((name, place) => el("th", place > 0 && place < 4 ? { class: "n" } : {}, name));
-    box.replaceChildren(el("div", { class: "wide" }, el("table", {}, el("tr", {}, ...heads), ...rows)),
-      ...(all.length > rows.length ? [el("p", { class: "soft" }, `and ${count(all.length - rows.length)} more`)] : []));
+    const heads = () => ["request", "tokens", "prompt", "from the cache", "lock"].map((name, place) => el("th", place > 0 && place < 4 ? { class: "n" } : {}, name));
+    const table = some => el("div", { class: "wide" }, el("table", {}, el("tr", {}, ...heads()), ...some));
+    box.replaceChildren(table(rows.slice(0, MOST_REQUESTS)), ...more(rows.slice(MOST_REQUESTS), some => [table(some)]));
   }
 
   drawHairs(track, place) {

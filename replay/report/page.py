@@ -19,6 +19,7 @@ SCRIPTS = (
     "varints.js",
     "fold.js",
     "words.js",
+    "moves.js",
     "closeup.js",
     "pagemap.js",
     "treemap.js",

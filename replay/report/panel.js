@@ -15,7 +15,8 @@ class Panel {
     return this.known.found;
   }
 
-  show(track, tables, place, choice) {
+  show(track, tables, moves, choice) {
+    this.moves = moves;
     const parts = !choice ? this.nothing()
       : choice.type === "page" ? this.page(track, tables, choice)
       : choice.type === "node" ? this.node(track, tables, choice.number)
@@ -50,24 +51,34 @@ class Panel {
     const name = track.head.pools[pool], rank = track.head.rank;
     const kind = tables.kind[pool][number], holder = tables.holder[pool][number];
     const facts = [["now", this.owner(track, kind, holder)], ["since", this.event(track, tables.since[pool][number])]];
+    const giver = this.moves.ownerBefore(pool, number);
+    if (giver) facts.splice(1, 0, ["before this event", this.owner(track, giver.kind, giver.holder)]);
     const partners = pool === FULL ? [tables.mapped[number]].filter(Boolean)
       : pool === SWA ? [...tables.mapped.keys()].filter(full => full && tables.mapped[full] === number) : [];
     if (partners.length) {
       const other = pool === FULL ? SWA : FULL;
-      facts.push(["mapped with", el("span", {}, ...partners.slice(0, 4).map(page =>
-        this.link(`${track.head.pools[other]} page ${page} `, { type: "page", pool: other, number: page })))]);
+      facts.push(["mapped with", el("span", {}, ...folded(partners.map(page =>
+        this.link(`${track.head.pools[other]} page ${page} `, { type: "page", pool: other, number: page })), 4))]);
     }
     const life = this.once(track, `page ${pool} ${number}`, () => lifeOf(track, pool, number));
-    const now = tables.since[pool][number], shown = life.slice(-MOST_LINES);
-    const last = shown.findLastIndex(step => step.since === now);
-    const items = shown.map((step, place) => el("li", place === last ? { "aria-current": "true" } : {},
+    const now = tables.since[pool][number], last = life.findLastIndex(step => step.since === now);
+    const items = life.map((step, place) => el("li", place === last ? { "aria-current": "true" } : {},
       this.event(track, step.since), step.told ? "" : el("span", { class: "soft" }, " (summarised)"), " \u2192 ", this.owner(track, step.kind, step.holder)));
     return [el("h3", {}, `${name} page ${number}`), definitions(facts),
-      el("h4", {}, "Its life on this page"), el("ol", {}, ...items),
-      ...this.left(life.length), ...this.command(`radixledger replay blame ${track.head.run} --rank ${rank} --pool ${name.toLowerCase()} --page ${number}`)];
+      el("h4", {}, "Its life on this page"), ...this.latest("ol", items), ...this.command(`radixledger replay blame ${track.head.run} --rank ${rank} --pool ${name.toLowerCase()} --page ${number}`)];
   }
 
-  left(length) { return length > MOST_LINES ? [el("p", { class: "soft" }, `and ${count(length - MOST_LINES)} earlier ones`)] : []; }
+  latest(list, items) {
+    return [...more(items.slice(0, -MOST_LINES), left => [el(list, {}, ...left)], "earlier"), el(list, {}, ...items.slice(-MOST_LINES))];
+  }
+
+  // The pages of an owner behind the event and, where it moved some of them, those before it.
+  pagesOf(track, tables, kind, number, label) {
+    return track.poolsThere().flatMap(({ name, pool }) => {
+      const behind = pagesHeld(tables, pool, kind, number), before = this.moves.heldBefore(pool, kind, number, behind);
+      return [[label(name), runsIn(behind)], ...(before ? [["before this event", runsIn(before)]] : [])];
+    });
+  }
 
   request(track, tables, number) {
     const live = tables.requests.get(number), life = track.head.lives.find(each => each[0] === number);
@@ -77,23 +88,17 @@ class Panel {
     if (life && life[5]) facts.push([life[6].toLowerCase(), this.event(track, life[5])]);
     if (live) facts.push(...this.living(track, tables, number, live));
     else facts.push(["now", life && life[5] && life[5] <= track.seq[track.place] ? "over" : "not there"]);
-    const found = this.once(track, `request ${number}`, () => eventsOf(track, number)), at = Math.max(0, found.findIndex(place => place >= track.place) - MOST_LINES / 2);
-    const items = found.slice(at, at + MOST_LINES).map(place => el("li", {}, this.event(track, track.seq[place]), ` ${eventName(track, place)} `,
-      el("span", { class: "soft" }, causeText(track, place))));
+    const found = this.once(track, `request ${number}`, () => eventsOf(track, number));
+    const line = place => el("li", {}, this.event(track, track.seq[place]), ` ${eventName(track, place)} `, el("span", { class: "soft" }, causeText(track, place)));
+    const at = Math.max(0, found.findIndex(place => place >= track.place) - MOST_LINES / 2), list = some => el("ul", {}, ...some.map(line));
     return [el("h3", {}, rid ? `Request ${rid}` : `Request ${number}`), definitions(facts),
-      el("h4", {}, `Its events at full detail: ${count(found.length)}`), el("ul", {}, ...items),
-      ...(found.length > items.length ? [el("p", { class: "soft" }, `${count(found.length - items.length)} others before and behind`)] : [])];
+      el("h4", {}, `Its events at full detail: ${count(found.length)}`), ...more(found.slice(0, at), left => [list(left)], "earlier"),
+      list(found.slice(at, at + MOST_LINES)), ...more(found.slice(at + MOST_LINES), left => [list(left)], "later")];
   }
 
   living(track, tables, number, live) {
     const at = track.ask, holds = live[at.receipt];
-    const held = track.poolsThere().map(({ name, pool, size }) => {
-      const pages = [];
-      for (let page = 1; page < size; page++) {
-        if (tables.kind[pool][page] === REQUEST && tables.holder[pool][page] === number) pages.push(page);
-      }
-      return [`${name} of its own`, pages.length ? runsOf(pages) : "none"];
-    });
+    const held = this.pagesOf(track, tables, REQUEST, number, name => `${name} of its own`);
     return [["length", `${count(live[at.length])} tokens`], ["held by the tree", `up to token ${count(live[at.protected])}`],
       ["SWA given back", `below token ${count(live[at.cursor])}`],
       ["lock", holds >= 0 ? this.link(`node ${holds}`, { type: "node", number: holds }) : "none"], ...held];
@@ -102,22 +107,20 @@ class Panel {
   node(track, tables, number) {
     const node = tables.nodes.get(number), at = track.node;
     const events = this.once(track, `node ${number}`, () => eventsOfNode(track, number));
-    const items = events.slice(-MOST_LINES).map(place => el("li", {}, this.event(track, track.seq[place], placeText(track, place)),
+    const items = events.map(place => el("li", {}, this.event(track, track.seq[place], placeText(track, place)),
       ` ${track.tag[place] ? eventName(track, place) : ""} `, el("span", { class: "soft" }, causeText(track, place))));
-    const story = [el("h4", {}, "What changed it"), el("ul", {}, ...items), ...this.left(events.length)];
-    if (!node) return [el("h3", {}, `Node ${number}`), el("p", {}, "Not in the tree at this moment."), ...story];
+    const story = [el("h4", {}, "What changed it"), ...this.latest("ul", items)];
+    if (!node) return [el("h3", {}, `Node ${number}`), el("p", {}, "Not in the tree at this moment."),
+      definitions(this.pagesOf(track, tables, TREE, number, name => `${name} pages`)), ...story];
     const children = [...tables.nodes].filter(each => each[1][at.parent] === number).map(each => each[0]);
     const holders = holdersOf(track, tables, number);
     const known = [...tables.requests.values()].filter(each => each[track.ask.receipt] === number).length;
     const facts = [["where", nodeText(track, number, node).replace(/^node \d+: /, "")],
       ["parent", node[at.parent] >= 0 ? this.link(`node ${node[at.parent]}`, { type: "node", number: node[at.parent] }) : "none: the root"],
-      ["children", children.length ? el("span", {}, ...children.slice(0, 12).map(each => this.link(`${each} `, { type: "node", number: each })),
-        children.length > 12 ? `\u2026 ${count(children.length)}` : "") : "none"]];
-    track.poolsThere().forEach(({ name, pool, size }) => {
-      const pages = [];
-      for (let page = 1; page < size; page++) if (tables.kind[pool][page] === TREE && tables.holder[pool][page] === number) pages.push(page);
-      facts.push([`${name} pages`, pages.length ? runsOf(pages) : "none"]);
-    });
+      ["children", children.length ? el("span", {}, ...folded(children.map(each => this.link(`${each} `, { type: "node", number: each })), 12)) : "none"]];
+    facts.push(...this.pagesOf(track, tables, TREE, number, name => `${name} pages`));
+    const lost = [[FULL, node[at.full]], [SWA, node[at.swa]]].map(([pool, named]) => [pool, named - pagesHeld(tables, pool, TREE, number).length]).filter(([, short]) => short > 0);
+    if (lost.length) facts.push(["named by the node", lost.map(([pool, short]) => `${many(short, `${track.head.pools[pool]} page`)} that it no longer owns`).join(", ")]);
     const locks = [["receipts on this very node", String(node[at.anchors])], ["holds FULL", `${node[at.holds]} (receipts here, and children that are held)`],
       ["holds SWA", `${node[at.swa_locks]} windows run through here`], ["boundary mark", node[at.boundary] ? String(node[at.boundary]) : "none"]];
     const who = holders.map(request => el("li", {}, this.link(`request ${request} ${clean(track.ridOf(request))}`, { type: "request", number: request })));

@@ -29,16 +29,30 @@ function timeText(micros) {
   return new Date(micros / 1000).toISOString().replace("Z", "") + "Z";
 }
 
-function runsOf(pages, most = 12) {
+const MOST_RUNS = 12;
+
+// Pages as runs; where they are many, the first of them and the others behind a fold.
+function runsIn(pages) {
   const runs = [];
   for (const page of [...pages].sort((one, other) => one - other)) {
     const last = runs[runs.length - 1];
     if (last && last[1] + 1 === page) last[1] = page;
     else runs.push([page, page]);
   }
-  const told = runs.slice(0, most).map(([first, last]) => (first === last ? `${first}` : `${first}\u2013${last}`));
-  return told.join(", ") + (runs.length > most ? ` \u2026 (${count(pages.length)} pages)` : "");
+  const told = some => some.map(([first, last]) => (first === last ? `${first}` : `${first}\u2013${last}`)).join(", ");
+  if (!runs.length) return "none";
+  return el("span", {}, told(runs.slice(0, MOST_RUNS)), ...more(runs.slice(MOST_RUNS), some => [told(some)]));
 }
+
+// What does not stand in a list at once: how many they are, and all of them where that is opened.
+function more(left, shown, what = "more") {
+  if (!left.length) return [];
+  const fold = el("details", {}, el("summary", {}, `and ${count(left.length)} ${what}`));
+  fold.addEventListener("toggle", () => fold.append(...shown(left)), { once: true });
+  return [fold];
+}
+
+function folded(all, most) { return [...all.slice(0, most), ...more(all.slice(most), left => left)]; }
 
 function ownerText(track, kind, holder) {
   if (kind === REQUEST) {
