@@ -56,7 +56,8 @@ class Moves {
   // The whole of it for the card of an event.
   told(track, tables) {
     const groups = grouped(this.all, each => `${each.pool} ${each.from.key}\u2192${each.to.key}`), lines = some => some.map(each => this.line(track, each));
-    const sides = [...this.sides.values()].filter(each => [REQUEST, TREE, IN_FLIGHT].includes(each.owner.kind));
+    const owned = [...this.sides.values()].filter(each => [REQUEST, TREE, IN_FLIGHT].includes(each.owner.kind));
+    const sides = grouped(owned, each => each.owner.key).flat();
     const heads = () => el("tr", {}, ...["whose pages", "pool", "before the event", "behind it"].map(name => el("th", {}, name)));
     const table = some => [el("div", { class: "wide" }, el("table", {}, heads(), ...some.map(each => this.row(track, tables, each))))];
     return [...lines(groups.slice(0, MOST_MOVES)), ...more(groups.slice(MOST_MOVES), lines),
