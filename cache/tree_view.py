@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from radixledger.cache.evolve_requests import path_pages
 from radixledger.cache.face_rank import FaceRank, slots_of_pages
+from radixledger.cache.fold.requests import path_pages
 from radixledger.cache.prefix_cache import ComponentType, RadixKey, Slots
 from radixledger.cache.state import Node
 from radixledger.journal.moves import pages_of

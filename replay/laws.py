@@ -1,6 +1,6 @@
 """Every law that a journal can be asked about, by name: of the whole state, of one event, and those that folding notices.
 
-Rule: a name that is here can be asked for; a test compares `NOTICED` with what `cache/evolve*.py` notes.
+Rule: a name that is here can be asked for; a test compares `NOTICED` with what `cache/evolve.py` and `cache/fold/` note.
 """
 
 from radixledger.cache.laws.invariants import LAWS

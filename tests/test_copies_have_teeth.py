@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache import components, eviction, evolve_host, evolve_tree, tree
+from radixledger.cache import components, eviction, tree
 from radixledger.cache.decide import host as decide_host
 from radixledger.cache.decide import host_room as decide_host_room
 from radixledger.cache.decide import host_tree as decide_host_tree
 from radixledger.cache.decide import unified as decide_unified
 from radixledger.cache.decide.pages import Decision
 from radixledger.cache.eviction import oldest_copy
+from radixledger.cache.fold import host as fold_host
+from radixledger.cache.fold import tree as fold_tree
 from radixledger.cache.slices import Slice
 from radixledger.cache.state import Node, State, Transfer
 from radixledger.journal.events import (
@@ -55,9 +57,9 @@ def told_otherwise(decide: Any, change: Callable[[AnyEvent], AnyEvent | None]) -
 
 def pages_go_before_they_are_read(patch: pytest.MonkeyPatch) -> None:
     """B19: whoever holds them next has written over them by the time they are gathered."""
-    for module in (eviction, tree, evolve_tree):
+    for module in (eviction, tree, fold_tree):
         patch.setattr(module, "is_unread", lambda *_: False)
-    patch.setattr("radixledger.cache.evolve_host.is_unread", lambda *_: False)
+    patch.setattr("radixledger.cache.fold.host.is_unread", lambda *_: False)
     patch.setattr("radixledger.cache.laws.of_the_tree.is_unread", lambda *_: False)
 
 
@@ -138,7 +140,7 @@ def a_cut_does_not_take_the_lock_along(patch: pytest.MonkeyPatch) -> None:
         if not node.full:
             upper.holds = 0
 
-    patch.setattr(evolve_tree, "cut", cut)
+    patch.setattr(fold_tree, "cut", cut)
 
 
 def the_youngest_copy_goes_first(patch: pytest.MonkeyPatch) -> None:
@@ -170,7 +172,7 @@ def _up(node: Node) -> Iterator[Node]:
 
 def a_use_is_not_counted(patch: pytest.MonkeyPatch) -> None:
     """R211: by a match, that is; copies come too late."""
-    patch.setattr(evolve_tree, "count_hit", lambda *_: None)
+    patch.setattr(fold_tree, "count_hit", lambda *_: None)
 
 
 def a_match_uses_copies_that_are_still_written(patch: pytest.MonkeyPatch) -> None:
@@ -273,7 +275,7 @@ def what_is_adopted_counts_as_a_prefix(patch: pytest.MonkeyPatch) -> None:
 
 def a_transfer_forgets_the_upper_half_of_a_cut(patch: pytest.MonkeyPatch) -> None:
     """R211: only the node that it began with lands."""
-    lawful = evolve_host.parts_of
+    lawful = fold_host.parts_of
 
     def parts(state: State, transfer: Transfer) -> Iterator[tuple[Node, Pages]]:
         yield from [next(lawful(state, transfer), None)] if transfer.node in state.nodes else []  # type: ignore[misc]

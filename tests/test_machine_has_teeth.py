@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from radixledger.cache import evolve_requests, evolve_tree, locks, routes, traits, tree, weights
+from radixledger.cache import locks, routes, traits, tree, weights
 from radixledger.cache.decide import growth as decide_growth
 from radixledger.cache.decide import pages as decide_pages
 from radixledger.cache.decide import requests as decide_requests
+from radixledger.cache.fold import requests as fold_requests
+from radixledger.cache.fold import tree as fold_tree
 from radixledger.cache.refusals import LawBroken, RankPoisoned
 from radixledger.cache.state import Node, Request, State
 from radixledger.journal.accounts import FREE
@@ -59,7 +61,7 @@ def recency_stands_still_without_a_window(patch: pytest.MonkeyPatch) -> None:
             state.clock = node.tick = before
 
     lawful = tree.touch
-    for module in (tree, evolve_tree, evolve_requests):
+    for module in (tree, fold_tree, fold_requests):
         patch.setattr(module, "touch", touch)
 
 

@@ -11,7 +11,7 @@ from radixledger.cache.decide.host_room import check_tier, lose, make_room
 from radixledger.cache.decide.locks import locked_by
 from radixledger.cache.decide.pages import Decision, destination, short
 from radixledger.cache.eviction import oldest_leaf
-from radixledger.cache.evolve_host import parts_of
+from radixledger.cache.fold.host import parts_of
 from radixledger.cache.refusals import Busy, Refusal
 from radixledger.cache.state import Node, State, Transfer
 from radixledger.journal.causes import Cause, Operation, Site, cause

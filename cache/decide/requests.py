@@ -10,7 +10,7 @@ from radixledger.cache import window
 from radixledger.cache.decide.growth import live_request, refuse_in_flight, row_pages
 from radixledger.cache.decide.locks import lock_path, released
 from radixledger.cache.decide.pages import Decision, destination
-from radixledger.cache.evolve_requests import path_pages
+from radixledger.cache.fold.requests import path_pages
 from radixledger.cache.match import Hit
 from radixledger.cache.refusals import NeverFits, Refusal
 from radixledger.cache.routes import rules_of

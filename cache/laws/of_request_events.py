@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.evolve_requests import path_pages
+from radixledger.cache.fold.requests import path_pages
 from radixledger.cache.laws.event_law import LAWFUL, event_law
 from radixledger.cache.laws.law import Breach, packed, shown
 from radixledger.cache.laws.of_requests import live_run

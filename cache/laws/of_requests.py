@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from radixledger.cache.digest import digest, recount
-from radixledger.cache.evolve_requests import path_pages
+from radixledger.cache.fold.requests import path_pages
 from radixledger.cache.laws.law import Breach, law, packed, shown
 from radixledger.cache.state import Node, Request, State
 from radixledger.cache.window import NEVER, next_reclaim, pages_for

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from radixledger.cache.evolve_host import parts_of
+from radixledger.cache.fold.host import parts_of
 from radixledger.cache.laws.law import Breach, law, packed, pages_are, shown
 from radixledger.cache.laws.of_pages import books
 from radixledger.cache.laws.of_the_tree import below_the_root

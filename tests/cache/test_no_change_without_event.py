@@ -43,7 +43,7 @@ READERS = (
 """Who decides, walks and reports. `eviction`, `kept_sum` and `tree_sum` are apart: settling an order or a sum is the one
 thing a reader may do (their rule)."""
 WRITERS = tuple(CACHE / f"{name}.py" for name in ("tree", "ledger", "locks", "image"))
-WRITERS += tuple(CACHE.glob("evolve*.py"))
+WRITERS += (CACHE / "evolve.py", *(CACHE / "fold").glob("[!_]*.py"))
 CHANGES = {"append", "add", "clear", "discard", "extend", "fill", "insert", "move", "pop", "popitem", "put", "remove",
            "resize", "reverse", "set", "setdefault", "sort", "update"}  # fmt: skip
 """Methods that change what they are called on, of the built-in containers, of arrays and of our books."""
@@ -68,10 +68,15 @@ def calls(tree: ast.AST) -> set[str]:
     return {each.id if isinstance(each, ast.Name) else getattr(each, "attr", "") for each in functions}
 
 
+def module_of(path: Path) -> str:
+    """The name of a module within the cache: `tree`, `fold.tree`."""
+    return ".".join(path.relative_to(CACHE).with_suffix("").parts)
+
+
 def writing_functions() -> set[tuple[str, str]]:
     """The functions of the writing modules that write, themselves or through one another: (module, name)."""
     functions = {
-        (path.stem, node.name): node
+        (module_of(path), node.name): node
         for path in WRITERS
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.FunctionDef) and node.name != "__init__"
@@ -88,11 +93,16 @@ def writing_functions() -> set[tuple[str, str]]:
 def taken_from_others(tree: ast.Module) -> set[tuple[str, str]]:
     """What a module imports by name or uses through a module of the cache: (module, name)."""
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    taken = {(str(node.module).rpartition(".")[2], each.name) for node in imports for each in node.names}
-    modules = {name for module, name in taken if module == "cache"}
+    named = [
+        (f"{node.module}.".removeprefix("radixledger.cache."), each)
+        for node in imports
+        for each in node.names
+    ]
+    taken = {(within.rstrip("."), each.name) for within, each in named}
+    modules = {each.asname or each.name: within + each.name for within, each in named}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-            taken.add((node.value.id, node.attr))
+            taken.add((modules[node.value.id], node.attr))
     return taken
 
 
@@ -118,14 +128,19 @@ def test_this_reading_of_code_can_fail() -> None:
         ("tree", "prune"),
         ("locks", "lock"),
         ("ledger", "move"),
-        ("evolve_tree", "healed"),
+        ("fold.tree", "healed"),
     }
     assert writing <= writing_functions()
     assert ("locks", "receipt_of") not in writing_functions()
     source = (
         "from radixledger.cache import locks\nfrom radixledger.cache.tree import touch\nlocks.lock(1, 2, 3)\n"
+        "from radixledger.cache.fold import tree as fold_tree\nfold_tree.healed(1, 2)\n"
     )
-    assert taken_from_others(ast.parse(source)) >= {("tree", "touch"), ("locks", "lock")}
+    assert taken_from_others(ast.parse(source)) >= {
+        ("tree", "touch"),
+        ("locks", "lock"),
+        ("fold.tree", "healed"),
+    }
 
 
 # -- noticed -------------------------------------------------------------------------------------------------

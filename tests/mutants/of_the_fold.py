@@ -8,8 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from radixledger.cache import evolve_pages, evolve_requests, evolve_tree, locks, tree, tree_sum, weights
+from radixledger.cache import locks, tree, tree_sum, weights
 from radixledger.cache.evolve import EVOLVE
+from radixledger.cache.fold import pages as fold_pages
+from radixledger.cache.fold import requests as fold_requests
+from radixledger.cache.fold import tree as fold_tree
 from radixledger.cache.state import Node, State
 from radixledger.journal.events import (
     AnyEvent,
@@ -129,7 +132,7 @@ def _cursor_stays(lawful: Any, state: State, event: Reclaimed) -> None:
     row = state.row_of(event.request)
     known = int(state.rows.cursor[row])
     lawful(state, event)
-    evolve_requests._move_cursor(state, row, known)
+    fold_requests._move_cursor(state, row, known)
 
 
 def _untouched_end(_: Any, state: State, event: Finished) -> None:
@@ -220,28 +223,28 @@ FOLDS = (
     FoldMutant(
         "a_cut_forgets_who_locked_the_window",
         "the upper part of a locked node is in no locked window any more",
-        both("cut", _cut_without_locks, evolve_tree), cut_under_a_mark,
+        both("cut", _cut_without_locks, fold_tree), cut_under_a_mark,
         "the first Split of a node in a locked window",
         lambda state, event: isinstance(event, Split) and state.nodes[event.node].swa_locks > 0, ("R115", "R121"),
     ),
     FoldMutant(
         "a_cut_copies_the_mark",
         "both parts of a cut node carry its boundary mark",
-        both("cut", _cut_copies_the_mark, evolve_tree), cut_under_a_mark,
+        both("cut", _cut_copies_the_mark, fold_tree), cut_under_a_mark,
         "the first Split of a marked node",
         lambda state, event: isinstance(event, Split) and state.nodes[event.node].boundary != 0, ("R114",),
     ),
     FoldMutant(
         "the_whole_path_is_refreshed",
         "a use makes every window of its path young",
-        both("touch", _touch_all, tree, evolve_tree, evolve_requests), tombstone_above_a_leaf,
+        both("touch", _touch_all, tree, fold_tree, fold_requests), tombstone_above_a_leaf,
         "the first use of a node that ends behind more than a window",
         lambda _, event: isinstance(event, Transferred) and len(event.full) // 4 > 2, ("R77", "R79", "R80"),
     ),
     FoldMutant(
         "a_mapping_is_never_cleared",
         "FULL pages keep their mapping whatever is freed",
-        both("unmap_pages", lambda *_: None, evolve_pages, evolve_tree, evolve_requests), in_a_group,
+        both("unmap_pages", lambda *_: None, fold_pages, fold_tree, fold_requests), in_a_group,
         "the first Freed of SWA pages",
         lambda _, event: isinstance(event, Freed) and bool(event.unmapped), ("R39", "R54"),
     ),

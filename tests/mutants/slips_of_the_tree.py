@@ -13,7 +13,7 @@ TREE = (
     Slip("the_first_component_is_taken_for_full", _CORE, "    for component in state.components:\n        yield from component.recover(", "    for component in state.components[1:]:\n        yield from component.recover(", ("R64", "R65")),
     Slip("two_halves_share_their_pages", "cache/tree.py", "    node.full = Pages(node.full[upper.pages * 4 :])", "    node.full = Pages(node.full[: upper.pages * 4])", ("R66",)),
     Slip("a_use_makes_tombstones_young", "cache/tree.py", "        if walk.swa:\n", "        if walk.full:\n", ("R67",)),
-    Slip("losing_a_window_makes_a_node_young", "cache/evolve_tree.py", "    state.totals.tombstones += 1\n", "    state.totals.tombstones += 1\n    touch(state, node)\n", ("R68",)),
+    Slip("losing_a_window_makes_a_node_young", "cache/fold/tree.py", "    state.totals.tombstones += 1\n", "    state.totals.tombstones += 1\n    touch(state, node)\n", ("R68",)),
     Slip("an_unlocked_window_is_no_candidate", "cache/locks.py", "            offer_window(state, node)\n", "            pass\n", ("R69",)),
     Slip("the_root_is_a_victim", "cache/decide/eviction.py", "        leaf = oldest_leaf(state)\n", "        leaf = oldest_leaf(state) or state.root\n", ("R70",)),
     Slip("every_match_asks_the_components", "cache/match.py", "    if not full_only:\n", "    if full_only is not None:\n", ("R72",)),
@@ -21,7 +21,7 @@ TREE = (
     Slip("a_window_is_rounded_down", "cache/window.py", "    return pages_for(window_tokens, page_size)\n", "    return PageCount(window_tokens // page_size)\n", ("R77", "R78")),
     Slip("a_tombstone_is_made_young", "cache/tree.py", "        if walk.swa:\n            windows += walk", "        if walk.pages:\n            windows += walk", ("R81",)),
     Slip("floors_are_no_floors", "cache/window.py", "    return tokens - tokens % page_size\n", "    return tokens\n", ("R82", "R257")),
-    Slip("a_heal_keeps_the_old_pages", "cache/evolve_tree.py", "        move(state, state.full, event.old, account, event.to)\n", "", ("R87",)),
+    Slip("a_heal_keeps_the_old_pages", "cache/fold/tree.py", "        move(state, state.full, event.old, account, event.to)\n", "", ("R87",)),
     Slip("a_stale_mapping_is_healed_over", _WINDOW, "        assert not state.mapping.mapped(node.full)[0], \"the FULL", "        assert node.pages, \"the FULL", ("R88",)),
     Slip("a_heal_takes_pages_without_windows", "cache/slices.py", "    if mapped != live:\n", "    if len(mapped) > len(live):\n", ("R89",)),
     Slip("a_leaf_is_not_cut_where_it_was_released", _WINDOW, "        live = max(start, min(brought.released, total))\n", "        live = start\n", ("R94",)),
@@ -32,6 +32,6 @@ TREE = (
     Slip("a_leaf_that_full_holds_goes", _WINDOW, "        if node.holds:\n", "        if node.holds < 0:\n", ("R109",)),
     Slip("a_released_mark_is_wiped_off", "cache/locks.py", "                offer_window(state, node)\n        if boundary and node.boundary == boundary:\n", "                offer_window(state, node)\n        if boundary and node.boundary == boundary:\n            node.boundary = type(boundary)(0)\n", ("R117",)),
     Slip("a_short_path_gets_a_mark", _WINDOW, "            if span <= 0:\n", "            if span <= 0 or node.parent.parent is None:\n", ("R119",)),
-    Slip("a_window_healed_under_a_lock_may_go", "cache/evolve_tree.py", "    if node.swa_locks:\n        state.swa_protected += node.pages\n", "", ("R123",)),
+    Slip("a_window_healed_under_a_lock_may_go", "cache/fold/tree.py", "    if node.swa_locks:\n        state.swa_protected += node.pages\n", "", ("R123",)),
 )  # fmt: skip
 """1.D to 1.H."""

@@ -7,7 +7,7 @@ Part of `evolve`, with its rule: total, and what does not add up is noted. A row
 import numpy as np
 
 from radixledger.cache import window
-from radixledger.cache.evolve_pages import map_pages, move, move_both, note, unmap_pages
+from radixledger.cache.fold.pages import map_pages, move, move_both, note, unmap_pages
 from radixledger.cache.rows import Rows
 from radixledger.cache.running import Running
 from radixledger.cache.spare import answer, ask, asks, withdraw

@@ -4,8 +4,8 @@ Part of `evolve`, with its rule: total, and what does not add up is noted.
 """
 
 from radixledger.cache import locks
-from radixledger.cache.evolve_pages import map_pages, move, move_both, note, unmap_pages
-from radixledger.cache.evolve_states import drop
+from radixledger.cache.fold.pages import map_pages, move, move_both, note, unmap_pages
+from radixledger.cache.fold.states import drop
 from radixledger.cache.spare import offer_above
 from radixledger.cache.standing import priority_of
 from radixledger.cache.state import Node, State

@@ -5,7 +5,7 @@ Part of `evolve`, with its rule: total, and what does not add up is noted.
 
 import numpy as np
 
-from radixledger.cache.evolve_pages import move, note
+from radixledger.cache.fold.pages import move, note
 from radixledger.cache.state import Node, State
 from radixledger.cache.tree import offer_state
 from radixledger.cache.tree_sum import state_value

@@ -6,7 +6,7 @@ is told; so a node that leaves meanwhile leaves nothing behind that somebody cou
 
 from collections.abc import Iterator
 
-from radixledger.cache.evolve_pages import move, note
+from radixledger.cache.fold.pages import move, note
 from radixledger.cache.state import Node, Receipt, State, Transfer
 from radixledger.cache.tree import bare_pages, inherit, is_unread, offer_leaf, touch
 from radixledger.cache.tree_sum import place_sum
