@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from radixledger.journal.doctor import Verdict, examine
+from radixledger.journal.doctor import RankReport, Verdict, examine
 from radixledger.journal.events import Gap
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
@@ -31,6 +31,7 @@ from radixledger.tools.console import (
     exit_with,
     json_flag,
     print_json,
+    print_lines,
     progress,
     remark,
 )
@@ -47,7 +48,7 @@ from radixledger.tools.near import near
 from radixledger.tools.numbers import Whole
 from radixledger.tools.places import check_key_place, check_run_place
 from radixledger.tools.printable import say
-from radixledger.tools.ranks import ranks_option, the_ranks
+from radixledger.tools.ranks import ranks_option, the_absent, the_ranks
 from radixledger.tools.run_argument import as_given, existing_run_argument
 from radixledger.tools.times import time_ns_of
 
@@ -205,19 +206,29 @@ def stats(run: Path, ranks: tuple[int, ...], *, salvage: bool, as_json: bool) ->
 @ranks_option
 @json_flag
 def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
-    """Examine every frame and say, file by file, what is whole and what is not. Nothing is changed."""
+    """Examine every frame and say, file by file, what is whole and what is not. Nothing is changed.
+
+    Exit code 0: sound. 1: something is damaged or lost, or a rank is not here. 3: nothing of a rank can be read.
+    """
+    absent = the_absent(run, ranks)
     with progress("examining bytes") as advance:
         reports = [examine(run, rank, advance) for rank in the_ranks(run, ranks)]
     if as_json:
-        print_json([msgspec.to_builtins(each) | {"findings": each.has_findings} for each in reports])
+        nothing = [
+            RankReport(rank, 0, problems=[each.sentence()]) for each in absent for rank in each.missing
+        ]
+        print_json(
+            [msgspec.to_builtins(each) | {"findings": each.has_findings} for each in nothing + reports]
+        )
     else:
+        print_lines([line for each in absent for line in (each.sentence(), "")])
         for place, each in enumerate(reports):
             if place:
                 say()
             print_report(each)
     if any(all(s.verdict is Verdict.UNREADABLE for s in each.segments) for each in reports):
         exit_with(UNREADABLE)
-    if any(each.has_findings for each in reports):
+    if absent or any(each.has_findings for each in reports):
         exit_with(FINDINGS)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from radixledger.journal.absent import Absent, absent_ranks
 from radixledger.journal.reader import ranks_in
 from radixledger.journal.units import Rank
 from radixledger.tools.numbers import INT32_MAX, Whole
@@ -33,3 +34,8 @@ def the_rank(run: Path, rank: int | None) -> Rank:
 def the_ranks(run: Path, ranks: Sequence[int]) -> list[Rank]:
     """The ranks that were asked for, each once, or all that the run has."""
     return [Rank(rank) for rank in dict.fromkeys(ranks)] or ranks_in(run)
+
+
+def the_absent(run: Path, ranks: Sequence[int]) -> list[Absent]:
+    """What the run lacks, as those of its ranks that are here say; nothing where ranks were asked for by number."""
+    return [] if ranks else absent_ranks((run, each) for each in ranks_in(run))

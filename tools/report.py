@@ -54,7 +54,7 @@ def command(runs: tuple[Path, ...], output: Path, ranks: tuple[int, ...], force:
 
     RUNS are what `triage` takes, and the page begins with its verdict. It is one file, needs no network, and shows pools, pages,
     the radix tree and requests at any event. Damage is read around, and said. Exit code 0: clean. 1: something is
-    wrong, lost or leaked. 3: nothing was found, and not all could be read. The page is written in each case.
+    wrong, lost, leaked or not here. 3: nothing was found, and not all could be read. The page is written in each case.
     """
     check_place(output, force=force)
     begun = time.monotonic()
@@ -64,7 +64,7 @@ def command(runs: tuple[Path, ...], output: Path, ranks: tuple[int, ...], force:
     else:
         _print(summary, time.monotonic() - begun)
     kinds = {each.kind for each in summary.ranks}
-    if kinds - {"clean", "unreadable"}:
+    if summary.absent or kinds - {"clean", "unreadable"}:
         exit_with(FINDINGS)
     if "unreadable" in kinds:
         exit_with(UNREADABLE)
@@ -73,7 +73,7 @@ def command(runs: tuple[Path, ...], output: Path, ranks: tuple[int, ...], force:
 def write_page(
     runs: tuple[Path, ...], output: Path, told: list[RankTriage] | None = None, ranks: Sequence[int] = ()
 ) -> ReportSummary:
-    """Write the page of `runs`, with what triage `told` if it was asked already; else of these ranks, or of all."""
+    """Write the page of `runs`, of these ranks or of all, with what triage `told` of them if it was asked already."""
     made = f"Written by radixledger {__version__} from {', '.join(as_given(run) for run in runs)}."
     return write_report(
         runs, output, tell=line, told=told, ranks=ranks, made=made, named=as_given, watched=watched
@@ -81,6 +81,7 @@ def write_page(
 
 
 def _print(summary: ReportSummary, seconds: float) -> None:
+    print_lines([each.sentence() for each in summary.absent])
     rows = [
         (each.run, each.rank, each.events, sum(last - first + 1 for first, last in each.detail), each.summaries,
          each.findings, each.kind)

@@ -30,6 +30,8 @@ from radixledger.analytics.queries import (
 from radixledger.analytics.reuse import asks_for_reuse, tellings
 from radixledger.analytics.store import Database, open_database
 from radixledger.analytics.tables import TITLES, described
+from radixledger.journal.absent import absent_ranks
+from radixledger.journal.reader import ranks_in
 from radixledger.tools.console import (
     FINDINGS,
     USAGE,
@@ -97,11 +99,14 @@ def command(
             raise CommandFailure("ask one thing: NAME (see --list), -c QUERY or --checks", USAGE)
         question = find(name) if name else None
         reuse = asks_for_reuse(question.query if question else query or "")
+        absent = absent_ranks((run, rank) for run in runs if not _is_loaded(run) for rank in ranks_in(run))
+        for each in absent:
+            remark(each.sentence())
         with _opened(runs, salvage=salvage, reuse=reuse) as connection:
             if reuse and _is_loaded(runs[0]):
                 _say_how_far_told(connection, runs[0], runs_named(question, values) if question else [])
             if all_checks:
-                _run_checks(connection, form)
+                _run_checks(connection, form, complete=not absent)
             elif question:
                 _answer(connection, question, values, form)
             else:
@@ -175,18 +180,19 @@ def _answer(
         exit_with(FINDINGS)
 
 
-def _run_checks(connection: duckdb.DuckDBPyConnection, form: str) -> None:
+def _run_checks(connection: duckdb.DuckDBPyConnection, form: str, *, complete: bool) -> None:
+    """Print what every check finds; of a run that is not `complete` nothing is called clean, whatever is loaded of it."""
     with progress("check", len(of_kind("check"))) as advance:
         answers = ask_checks(connection, advance)
     found = {name: answer for name, answer in answers.items() if answer.rows}
     if form == "json":
         checks = [{"name": name, "rows": _objects(answer)} for name, answer in answers.items()]
-        print_json({"clean": not found, "checks": checks})
+        print_json({"clean": complete and not found, "checks": checks})
     elif form == "csv":
         _print_csv(("check", "findings"), [(name, len(answer.rows)) for name, answer in answers.items()])
     else:
         _print_found(answers, found)
-    if found:
+    if found or not complete:
         exit_with(FINDINGS)
 
 

@@ -11,13 +11,22 @@ from pathlib import Path
 import click
 from msgspec import to_builtins
 
+from radixledger.journal.absent import Absent
 from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.redact import spelled_out
 from radixledger.journal.units import Rank
 from radixledger.replay.crew import WorkerLost
 from radixledger.replay.triage.sentences import verdict
-from radixledger.replay.triage.triage import KINDS, RankTriage, places_of, triage, triage_by
+from radixledger.replay.triage.triage import (
+    INCOMPLETE,
+    KINDS,
+    RankTriage,
+    absent_of,
+    places_of,
+    triage,
+    triage_by,
+)
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
@@ -73,21 +82,24 @@ def command(
     """Find the first wrong event of each rank, what led to it, and whose pages it was about.
 
     RUNS are runs with their rank-NNNN folders, single ones of those folders, or folders that hold runs. Damage is read
-    around, and said. What was found also becomes a page to attach to a ticket; with --json, only where --report says so.
-    Exit code 0: clean. 1: something is wrong, lost or leaked. 3: nothing was found, and not all could be read.
+    around, and said, and so is a rank that is not among them. What was found also becomes a page to attach to a ticket; with
+    --json, only where --report says so. Exit code 0: clean. 1: something is wrong, lost, leaked or not here. 3: nothing was found, and not all could be read.
     """
     if page is not None:
         check_place(page, force=False)
+    absent = absent_of(runs, ranks)
     told = [_as_given(each) for each in _triaged(runs, ranks, processes or os.cpu_count() or 1)]
     if as_json:
-        print_json({"verdict": overall(told), "ranks": [as_data(each) for each in told]})
+        print_json(
+            {"verdict": overall(told, absent), "absent": absent, "ranks": [as_data(each) for each in told]}
+        )
     else:
-        print_triage(told)
-    found = any(each.has_findings for each in told)
+        print_triage(told, absent)
+    found = bool(absent) or any(each.has_findings for each in told)
     if page is None and found and not as_json and not no_report:
         page = _place_here(runs[0])
     if page is not None and not no_report:
-        _write(runs, page, told)
+        _write(runs, page, told, ranks)
     if found:
         exit_with(FINDINGS)
     if any(each.kind == "unreadable" for each in told):
@@ -112,10 +124,10 @@ def _free_name(run: Path) -> Path:
     return next(page for each in numbers if not (page := Path(f"{name}-report{each}.html")).exists())
 
 
-def _write(runs: tuple[Path, ...], page: Path, told: list[RankTriage]) -> None:
+def _write(runs: tuple[Path, ...], page: Path, told: list[RankTriage], ranks: tuple[int, ...]) -> None:
     """Write the page; the verdict stands, whether that can be done or not."""
     try:
-        write_page(runs, page, told)
+        write_page(runs, page, told, ranks)
     except OSError as error:
         remark(f"{page} could not be written: {error.strerror or error}; name another place with --report")
     else:
@@ -152,9 +164,11 @@ def _as_given(told: RankTriage) -> RankTriage:
     return told
 
 
-def overall(told: list[RankTriage]) -> str:
-    """The worst that was found of any rank."""
+def overall(told: list[RankTriage], absent: list[Absent]) -> str:
+    """The worst that was found of any rank; where that is no finding, that some are not here."""
     kinds = {each.kind for each in told}
+    if absent and not any(each.has_findings for each in told):
+        return INCOMPLETE
     return next(kind for kind in KINDS if kind in kinds)
 
 

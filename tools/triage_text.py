@@ -6,6 +6,7 @@ Rule: each rank says what it is before it says why; a section that has nothing t
 from collections.abc import Sequence
 from pathlib import Path
 
+from radixledger.journal.absent import Absent
 from radixledger.journal.units import Rank
 from radixledger.replay.triage.align import span_of_step
 from radixledger.replay.triage.astray import Astray, Got
@@ -33,14 +34,15 @@ PAGE_RUNS = 12
 GOT_SHOWN = 10
 
 
-def print_triage(told: list[RankTriage]) -> None:
-    """Everything, rank by rank, the worst first; of wrong ones that whose first wrong event has the lowest step.
+def print_triage(told: list[RankTriage], absent: Sequence[Absent] = ()) -> None:
+    """Everything: ranks that are not here, then rank by rank, the worst first; of wrong ones that whose first wrong event has the lowest step.
 
     Of clean ranks beside others the verdict is enough.
     """
     told = sorted(told, key=_order)
     runs = len({each.run for each in told})
     names = _names(told)
+    print_lines([f"{each.sentence()}." for each in absent])
     for each, name in zip(told, names, strict=True):
         print_lines([f"{name}: {' '.join(verdict(each))}"])
     if runs > 1:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from radixledger.journal.absent import Absent
 from radixledger.replay.counted import counted
 from radixledger.replay.report.phrases import Sheet, go, law, shown
 from radixledger.replay.triage.sentences import verdict
@@ -15,20 +16,26 @@ HEADS = {
 }  # fmt: skip
 
 
-def headline(sheets: Sequence[Sheet]) -> str:
-    """The banner and the table of ranks."""
+def headline(sheets: Sequence[Sheet], absent: Sequence[Absent] = ()) -> str:
+    """What is not here, the banner and the table of ranks."""
+    gone = "".join(f"<p>{shown(_sentence(each.sentence()))}.</p>" for each in absent)
+    first = (
+        f'<div class="banner bad" role="status"><strong>&#10005; Incomplete</strong>{gone}</div>'
+        if gone
+        else ""
+    )
     rows = "".join(_row(place, sheet) for place, sheet in enumerate(sheets))
     head = (
         "<tr><th>rank<th class=n>events<th>verdict<th>first wrong event<th class=n>findings<th>besides</tr>"
     )
-    return f'{_banner(sheets)}<div class="wide"><table class="ranks">{head}{rows}</table></div>'
+    return f'{first}{_banner(sheets)}<div class="wide"><table class="ranks">{head}{rows}</table></div>'
 
 
 def _banner(sheets: Sequence[Sheet]) -> str:
     place = min(range(len(sheets)), key=lambda each: _badness(sheets[each]))
     sheet = sheets[place]
     told = sheet.told
-    sentences = "".join(f"<p>{shown(each[0].upper() + each[1:])}</p>" for each in verdict(told))
+    sentences = "".join(f"<p>{shown(_sentence(each))}</p>" for each in verdict(told))
     if told.kind == "clean":
         events = sum(each.report.events for each in sheets)
         text = f"{events:,} events on {counted(len(sheets), 'rank')}: every law holds, and what was recorded agrees."
@@ -37,6 +44,10 @@ def _banner(sheets: Sequence[Sheet]) -> str:
     seq = sheet.first_seq
     event = f": {go(place, seq, f'event {seq:,}')}" if seq else ""
     return f'<div class="banner bad" role="status"><strong>&#10005; {HEADS[told.kind]}{where}{event}</strong>{sentences}</div>'
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _badness(sheet: Sheet) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
 
+from radixledger.journal.absent import Absent
 from radixledger.replay.report.charts import charts, legend
 from radixledger.replay.report.headline import headline
 from radixledger.replay.report.phrases import Sheet, shown
@@ -29,8 +30,8 @@ SCRIPTS = (
 """In the order in which they stand in the page, as one script."""
 
 
-def page(title: str, sheets: Sequence[Sheet], made: str) -> str:
-    """The whole page as HTML."""
+def page(title: str, sheets: Sequence[Sheet], made: str, absent: Sequence[Absent] = ()) -> str:
+    """The whole page as HTML; `absent` is what the runs on it lack."""
     style = _asset("page.css")
     script = "\n".join(map(_asset, SCRIPTS))
     assert "</" not in script, "a script that ends its own element"
@@ -38,7 +39,7 @@ def page(title: str, sheets: Sequence[Sheet], made: str) -> str:
         policy=_policy(script, style),
         title=shown(title),
         style=style,
-        verdict=headline(sheets),
+        verdict=headline(sheets, absent),
         legend=legend(),
         charts=charts(sheets),
         findings="".join(findings(place, sheet) for place, sheet in enumerate(sheets))

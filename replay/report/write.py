@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from radixledger.journal.absent import Absent
 from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
@@ -16,7 +17,7 @@ from radixledger.replay.report.page import page
 from radixledger.replay.report.phrases import Sheet
 from radixledger.replay.report.ranges import Range, detail_ranges
 from radixledger.replay.report.track import Share, Tell, Track, follow
-from radixledger.replay.triage.triage import RankTriage, Watched, triage, unwatched
+from radixledger.replay.triage.triage import RankTriage, Watched, absent_of, triage, unwatched
 from radixledger.replay.whole_file import whole_file
 
 
@@ -40,6 +41,8 @@ class ReportSummary(Struct):
     bytes: int
     events: int
     ranks: list[RankSummary]
+    absent: list[Absent]
+    """Ranks of the runs that were in none of the folders."""
 
 
 def write_report(
@@ -55,22 +58,23 @@ def write_report(
 ) -> ReportSummary:
     """Write one page for all ranks of `runs` to `path`, in place of what is there.
 
-    tell: an event as a line of text. told: what `triage` said of these runs; None: it is asked here, of `ranks` or of all. made: how the page came
+    tell: an event as a line of text. told: what `triage` said of these runs; None: it is asked here. ranks: those that were asked for; none: all. made: how the page came
     about, for its last line. named: a run as commands on the page name it. watched: lets somebody look on while journals are read. Raises NoJournal for a folder that
     holds none, and OSError where `path` cannot be written.
     """
     triaged = triage(list(runs), watched, ranks=ranks) if told is None else told
+    absent = absent_of(runs, ranks)
     share = Share.of(len(triaged))
     sheets = [
         _sheet(each, label, share, tell, watched, named(Path(each.folder)))
         for each, label in zip(triaged, _labels(triaged), strict=True)
     ]
     title = ", ".join(dict.fromkeys(run.absolute().name for run in runs))
-    written = page(title, sheets, made).encode()
+    written = page(title, sheets, made, absent).encode()
     with whole_file(path) as file:
         file.write(written)
     summaries = [_summary(sheet) for sheet in sheets]
-    return ReportSummary(str(path), len(written), sum(each.events for each in summaries), summaries)
+    return ReportSummary(str(path), len(written), sum(each.events for each in summaries), summaries, absent)
 
 
 def _labels(ranks: Sequence[RankTriage]) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from radixledger.cache.state import State
+from radixledger.journal.absent import Absent, absent_ranks
 from radixledger.journal.accounts import Pool
 from radixledger.journal.errors import JournalError, NoJournal
 from radixledger.journal.folder import listing, rank_folder, ranks_in
@@ -35,6 +36,8 @@ Watched = Callable[[Path, Rank, str], AbstractContextManager[Watch]]
 
 KINDS = ("wrong", "turned down", "leak", "damaged", "unreadable", "clean")
 """What can be said of a rank, the worst first."""
+INCOMPLETE = "incomplete"
+"""What is said of a run that nothing worse is said of, but for ranks that are not here."""
 
 
 class RankTriage(Struct):
@@ -107,6 +110,13 @@ def places_of(folders: Sequence[Path], ranks: Sequence[int] = ()) -> list[tuple[
         if all(rank != mine for _, mine in places):
             raise NoJournal(folders[0], f"there is no journal of rank {rank}")
     return list(dict.fromkeys(places))
+
+
+def absent_of(folders: Sequence[Path], ranks: Sequence[int] = ()) -> list[Absent]:
+    """Ranks of these runs that are in none of the folders; none where single ranks were asked for, by number or by folder."""
+    if ranks or all(listing(folder).segments for folder in folders):
+        return []
+    return absent_ranks(places_of(folders))
 
 
 def places_in(folder: Path) -> list[tuple[Path, Rank]]:

@@ -223,6 +223,12 @@ def opening_out_of_bounds(story: Story) -> Row:
     return {"seq": story.last, "field": "eviction", "value": "fifo"}
 
 
+def missing_ranks(story: Story) -> Row:
+    """Of three ranks that the last `Opened` speaks of, one is not here."""
+    story.open(ranks=3)
+    return {"missing_rank": 2, "ranks": 3, "rank": 0, "seq": story.last}
+
+
 def ledger_identity(story: Story) -> Row:
     """A residual that nobody owns."""
     seq = story.ledger("idle", full_tree_evictable=12)
@@ -274,7 +280,7 @@ FAULTS: dict[str, Callable[[Story], Row]] = {
     for fault in (
         double_free, foreign_free, two_owners, state_copied_from_elsewhere, pending_page_allocated, reserved_page_freed, leak_at_end,
         stale_mapping, duplicate_mapping, credit_differs_from_delta, unbalanced_lock, locked_node_removed,
-        cursor_moved_backward, path_shorter_than_window, cross_rank_touch, kept_without_a_tree, opening_out_of_bounds, freed_under_a_step, missing_events, recorded_violations,
+        cursor_moved_backward, path_shorter_than_window, cross_rank_touch, kept_without_a_tree, opening_out_of_bounds, freed_under_a_step, missing_events, missing_ranks, recorded_violations,
         ledger_identity, ledger_diagnostics, ledger_capacity_drift, ledger_after_flush, ledger_mapping_count,
         ledger_total_decreased, ledger_differs_from_events, *host_faults.FAULTS,
     )

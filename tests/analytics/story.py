@@ -117,7 +117,7 @@ class Story:
         """The number of the last event."""
         return Seq(sum(len(frame.events) for frame in self.frames))
 
-    def open(self, **changed: object) -> None:
+    def open(self, *, ranks: int = 1, **changed: object) -> None:
         """Begin the next epoch: all pages are free. `changed` fields of the configuration are other than this story's."""
         self.epoch += 1
         self.holder = {pool: {PageId(0): int(RESERVED)} for pool in Pool}
@@ -130,7 +130,7 @@ class Story:
             Opened(
                 self.run,
                 self.rank,
-                2,
+                ranks,
                 self.epoch,
                 self.route,
                 config,

@@ -30,7 +30,7 @@ HOST_LAWS = {
 }  # fmt: skip
 """Laws of the host tier: `tests/cache/test_host_laws.py` breaks each."""
 FAULTS_ELSEWHERE = {
-    "leak_at_end", "missing_events", "opening_out_of_bounds", "recorded_violations", "ledger_after_flush", "ledger_diagnostics", "ledger_pair_capacity",
+    "leak_at_end", "missing_events", "missing_ranks", "opening_out_of_bounds", "recorded_violations", "ledger_after_flush", "ledger_diagnostics", "ledger_pair_capacity",
     *(fault.__name__ for fault in FAULTS_OF_THE_HOST),
 }  # fmt: skip
 """Checks of whole runs, of what a journal itself lacks, of the host tier: `tests/analytics` has a fault for each."""

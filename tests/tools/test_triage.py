@@ -188,7 +188,8 @@ def test_ranks_of_one_number_and_run_are_told_apart_by_their_folder(
     for copy in ("one", "two"):
         shutil.copytree(wrong[0] / "rank-0001", tmp_path / copy / "rank-0001")
     _, out = told(["one", "two"], capsys)
-    assert [line.partition(":")[0] for line in out.splitlines()[:2]] == ["one, rank 1", "two, rank 1"]
+    assert out.startswith("rank 0 of 2 is not here: ")
+    assert [line.partition(":")[0] for line in out.splitlines()[1:3]] == ["one, rank 1", "two, rank 1"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from radixledger.tools.console import (
 )
 from radixledger.tools.event_text import ranges, time_text
 from radixledger.tools.printable import say
-from radixledger.tools.ranks import ranks_option, the_ranks
+from radixledger.tools.ranks import ranks_option, the_absent, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.replay.life_table import print_story
 from radixledger.tools.run_argument import as_given, run_argument
@@ -50,17 +50,19 @@ from radixledger.tools.watching import watched
 def command(run: Path, ranks: tuple[int, ...], from_snapshot: bool, salvage: bool, as_json: bool) -> None:
     """Fold every event again; compare every recorded digest and ledger; check every law.
 
-    Exit code 0: clean. 1: a law was broken, a digest differs or events are missing. 3: it could not be read.
+    Exit code 0: clean. 1: a law was broken, a digest differs, events are missing, or a rank is. 3: it could not be read.
     """
-    begun = time.monotonic()
+    begun, absent = time.monotonic(), the_absent(run, ranks)
     reports = [_verified(run, each, from_snapshot, salvage) for each in the_ranks(run, ranks)]
+    clean = not absent and all(each.clean for each in reports)
     if as_json:
-        print_json({"clean": all(each.clean for each in reports), "ranks": reports})
+        print_json({"clean": clean, "absent": absent, "ranks": reports})
     else:
+        print_lines([each.sentence() for each in absent])
         _print_reports(run, reports, time.monotonic() - begun)
     if any(each.unreadable for each in reports):
         exit_with(UNREADABLE)
-    if not all(each.clean for each in reports):
+    if not clean:
         exit_with(FINDINGS)
 
 
