@@ -52,10 +52,10 @@ def test_the_checks_in_sql_tell_of_it_from_a_journal_and_from_what_was_loaded(
     """J22."""
     code, out, err = told("sql run --checks", capsys)
     assert (code, err.startswith(GONE)) == (1, True)
-    assert out.startswith("missing_ranks: ")
+    assert "missing_ranks: " in out
     told("load run --to run.duckdb", capsys)
     code, out, _ = told("sql run.duckdb --checks", capsys)
-    assert (code, out.startswith("missing_ranks: ")) == (1, True)
+    assert (code, "missing_ranks: " in out) == (1, True)
 
 
 def test_programs_are_told_which_rank_it_is(half: Path, capsys: Capture) -> None:
