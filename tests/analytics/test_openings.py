@@ -1,5 +1,7 @@
 """What a rank says that it was built with: the check of words and sizes, which analytics cannot ask the cache about."""
 
+from typing import Any
+
 import pytest
 
 from radixledger.cache.config import STATES_LEAST
@@ -30,7 +32,7 @@ def out_of_bounds(*stories: Story) -> list[Row]:
     return answered(loaded(*stories), "opening_out_of_bounds")
 
 
-def opened(run: str, **changed: object) -> Story:
+def opened(run: str, **changed: Any) -> Story:
     """A rank that is opened again with another configuration."""
     story = Story(run)
     story.open(**changed)
