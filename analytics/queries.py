@@ -4,6 +4,7 @@ A file opens with a comment: its help, the first paragraph of which is one sente
 begin with `kind:` or `set` are for this module:
 
     -- kind: check                      a healthy run gives no row (J22)
+    -- kind: check anywhere             one that needs no past, or knows gaps itself: asked behind missing events too
     -- kind: report                     figures
     -- kind: view NUMBER                a table made of others; made in the order of the numbers
     -- set page INTEGER: its number     a parameter, read in the query as getvariable('page')
@@ -21,6 +22,8 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import duckdb
+
+from radixledger.analytics.judged import judged_alone
 
 SHARED = "unlawful_moves"
 """The view behind the checks of ownership."""
@@ -54,6 +57,8 @@ class Question(NamedTuple):
     parameters: tuple[Parameter, ...]
     query: str
     order: int = 0
+    anywhere: bool = False
+    """Whether this is a check that is asked behind missing events too."""
 
     @property
     def title(self) -> str:
@@ -103,7 +108,10 @@ def find(name: str) -> Question:
 def ask(
     connection: duckdb.DuckDBPyConnection, question: Question, values: Mapping[str, str] | None = None
 ) -> Answer:
-    """The answer to a question; raises QuestionError for a parameter that is missing, unknown or not of its type."""
+    """The answer to a question; raises QuestionError for a parameter that is missing, unknown or not of its type.
+
+    A check is asked of what can be judged, see `judged`.
+    """
     given = dict(values or {})
     for parameter in question.parameters:
         value = given.pop(parameter.name, parameter.default)
@@ -113,7 +121,10 @@ def ask(
     if given:
         known = ", ".join(parameter.name for parameter in question.parameters) or "none"
         raise QuestionError(f"{question.name} has no parameter {', '.join(given)} (it has: {known})")
-    return ask_sql(connection, question.query)
+    if question.kind != "check" or question.anywhere:
+        return ask_sql(connection, question.query)
+    with judged_alone(connection, tuple(view_statements("TEMP VIEW"))):
+        return ask_sql(connection, question.query)
 
 
 def runs_named(question: Question, values: Mapping[str, str]) -> list[str]:
@@ -128,17 +139,24 @@ def ask_checks(
 
     `advance(1)` is called after each.
     """
+    answers: dict[str, Answer] = {}
+
+    def take(anywhere: bool) -> None:
+        for check in of_kind("check"):
+            if check.anywhere == anywhere:
+                answers[check.name] = ask_sql(connection, check.query)
+                advance(1)
+
     connection.execute(f"CREATE OR REPLACE TEMP TABLE worked_out AS FROM {SHARED}")
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {SHARED} AS FROM worked_out")
     try:
-        answers = {}
-        for check in of_kind("check"):
-            answers[check.name] = ask(connection, check)
-            advance(1)
-        return answers
+        take(anywhere=True)
     finally:
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {SHARED} AS {questions()[SHARED].query}")
         connection.execute("DROP TABLE worked_out")
+    with judged_alone(connection, tuple(view_statements("TEMP VIEW"))):
+        take(anywhere=False)
+    return {check.name: answers[check.name] for check in of_kind("check")}
 
 
 def ask_sql(
@@ -181,13 +199,13 @@ def _identifier(name: str) -> str:
 def parse(name: str, text: str) -> Question:
     """A question from its file; raises ValueError for a file without help or kind."""
     comment, query = _split(text)
-    kind = re.search(r"^kind: (check|report|view)(?: (\d+))?$", comment, re.MULTILINE)
+    kind = re.search(r"^kind: (check|report|view)(?: (\d+)| (anywhere))?$", comment, re.MULTILINE)
     if not kind:
         raise ValueError(f"sql/{name}.sql does not say its kind")
     text = re.sub(r"^(kind:|set ).*\n?", "", comment, flags=re.MULTILINE).strip()
     if not text or not query:
         raise ValueError(f"sql/{name}.sql has no help or no query")
-    return Question(name, kind[1], text, tuple(_parameters(comment)), query, int(kind[2] or 0))
+    return Question(name, kind[1], text, tuple(_parameters(comment)), query, int(kind[2] or 0), bool(kind[3]))
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ import duckdb
 
 from radixledger.analytics.beside import BESIDE_TITLES
 from radixledger.analytics.folder import is_folder, open_folder
+from radixledger.analytics.judged import unjudged
 from radixledger.analytics.queries import (
     Answer,
     Question,
@@ -105,6 +106,8 @@ def command(
         with _opened(runs, salvage=salvage, reuse=reuse) as connection:
             if reuse and _is_loaded(runs[0]):
                 _say_how_far_told(connection, runs[0], runs_named(question, values) if question else [])
+            if all_checks or (question and question.kind == "check"):
+                _say_what_is_not_judged(connection)
             if all_checks:
                 _run_checks(connection, form, complete=not absent)
             elif question:
@@ -169,6 +172,14 @@ def _say_how_far_told(connection: duckdb.DuckDBPyConnection, place: Path, named:
         texts = reservations(each) if each.fold else ["is not in the answer: it was loaded without --reuse"]
         for text in texts:
             remark(f"{each.run}, rank {each.rank}: {text}")
+
+
+def _say_what_is_not_judged(connection: duckdb.DuckDBPyConnection) -> None:
+    for each in unjudged(connection):
+        remark(
+            f"{each.run}, rank {each.rank}: events are missing at event {each.lost_seq}; the {count_of(each.events, 'event')} of epoch"
+            f" {each.epoch} from there on can be judged page by page alone, by the checks that need no past"
+        )
 
 
 def _answer(

@@ -3,7 +3,7 @@
 -- Found by the previous event of the same page, not by a count: with each finding come the event that handed
 -- the page out last, the first free, the second free, and whom the page goes to next, who will share it.
 -- A free group that is flushed twice is one too.
--- kind: check
+-- kind: check anywhere
 WITH second AS (
     SELECT
         run, rank, epoch, pool, page, seq AS second_seq, event AS second_event, cause AS second_cause,

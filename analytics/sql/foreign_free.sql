@@ -1,7 +1,7 @@
 -- Foreign frees: a page was given back by an account that did not hold it (J22).
 --
 -- The giver is the one that the event names; the owner is whom the previous event of that page gave it to.
--- kind: check
+-- kind: check anywhere
 SELECT
     run, rank, epoch, pool, page, seq, event, cause, request,
     from_kind AS giver_kind,

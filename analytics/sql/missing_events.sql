@@ -1,7 +1,7 @@
 -- Missing events: numbers that no event has, or that two have, and gaps that the journal itself tells of (J11).
 --
--- What the other checks say about pages is not judged across such a place.
--- kind: check
+-- The other checks are not asked behind such a place, but for what one event, or two of one page since, show.
+-- kind: check anywhere
 WITH numbered AS (
     SELECT run, rank, epoch, seq, lag(seq) OVER (PARTITION BY run, rank ORDER BY seq) AS previous_seq
     FROM events

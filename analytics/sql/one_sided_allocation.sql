@@ -1,7 +1,7 @@
 -- One-sided allocations: pages of one pool were handed out without as many of the other to map them to (R45).
 --
 -- Asked where a rank has two pools, of growths and of what is handed out to nobody in particular.
--- kind: check
+-- kind: check anywhere
 SELECT
     run, rank, epoch, seq, event, cause,
     count(*) FILTER (pool = 'full') AS full_taken,

@@ -1,7 +1,7 @@
 -- Openings out of bounds: a rank says that it was built with a word that nobody knows, or a size that nothing can have (R14).
 --
 -- Pages and slots are numbered in 32 bits, page 0 of each pool coming on top. What a word demands of other fields is not asked here.
--- kind: check
+-- kind: check anywhere
 WITH stated AS (
     SELECT run, rank, epoch, seq, unnest([
         {field: 'route', value: route, possible: route IN ('unified', 'radix', 'swa_chunk', 'chunk', 'legacy', 'recorded', 'recorded_full')},

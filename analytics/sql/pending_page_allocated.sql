@@ -1,5 +1,5 @@
 -- Pending pages allocated: a page that an open free group had queued was handed out before the group was flushed (J22).
--- kind: check
+-- kind: check anywhere
 SELECT
     run, rank, epoch, pool, page, seq, event, cause, request,
     to_kind AS new_owner_kind,

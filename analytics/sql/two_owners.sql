@@ -2,7 +2,7 @@
 --
 -- Both will think that it is theirs (J22, B14). The owner is whom the previous event of that page gave it to.
 -- So a page that an account gave up while another had it (foreign_free) is free to the events behind, and no row here.
--- kind: check
+-- kind: check anywhere
 SELECT
     run, rank, epoch, pool, page, seq, event, cause, request,
     to_kind AS new_owner_kind,
