@@ -2,7 +2,7 @@
 --
 -- The likeliest way to overlook what is wrong: the journals of one host were not collected, or not loaded. `missing_rank` is not here, and
 -- event `seq` of `rank` says that it should be. A number that no run has is not believed; `opening_out_of_bounds` may tell of it.
--- kind: check
+-- kind: check anywhere
 WITH told AS (
     SELECT run, ranks, rank AS told_by, epoch, seq
     FROM openings
