@@ -170,7 +170,7 @@ def test_the_command_line_says_which_events_were_not_judged(
     assert radixledger(["sql", str(run), "--checks", "--salvage", "--format", "csv"]) == 1
     out, err = capsys.readouterr()
     found = [row for row in out.splitlines()[1:] if not row.endswith(",0")]
-    assert found == ["missing_events,1"]
+    assert found == ["missing_events,1", "missing_ranks,1"], "rank 1 was not collected"
     said = "rank 0: events are missing at event 905; the 285 events of epoch 1 from there on can be judged page by page alone"
     assert said in " ".join(err.split())
     assert radixledger(["sql", str(run), "stale_mapping", "--salvage"]) == 0
