@@ -61,16 +61,7 @@ def judged_alone(connection: duckdb.DuckDBPyConnection, views: tuple[str, ...]) 
     if not lost:
         yield
         return
-    whole = connection.execute("SELECT current_database()").fetchall()[0][0]
-    connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE {_LOST} (run VARCHAR, rank INTEGER, epoch INTEGER, lost_seq BIGINT)"
-    )
-    connection.executemany(f"INSERT INTO {_LOST} VALUES (?, ?, ?, ?)", lost)
-    for name in TABLES:
-        connection.execute(
-            f'CREATE OR REPLACE TEMP VIEW {name} AS SELECT told.* FROM "{whole}".main.{name} AS told ANTI JOIN {_LOST}'
-            f" ON told.run = {_LOST}.run AND told.rank = {_LOST}.rank AND told.epoch = {_LOST}.epoch AND seq >= lost_seq"
-        )
+    _cut(connection, lost)
     try:
         for view in views:
             connection.execute(view)
@@ -81,3 +72,17 @@ def judged_alone(connection: duckdb.DuckDBPyConnection, views: tuple[str, ...]) 
         for view in views:
             connection.execute(view)
         connection.execute(f"DROP TABLE temp.{_LOST}")
+
+
+def _cut(connection: duckdb.DuckDBPyConnection, lost: list[tuple[object, ...]]) -> None:
+    """Put before each table one of the same name without what lies behind these places."""
+    whole = connection.execute("SELECT current_database()").fetchall()[0][0]
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE {_LOST} (run VARCHAR, rank INTEGER, epoch INTEGER, lost_seq BIGINT)"
+    )
+    connection.executemany(f"INSERT INTO {_LOST} VALUES (?, ?, ?, ?)", lost)
+    for name in TABLES:
+        connection.execute(
+            f'CREATE OR REPLACE TEMP VIEW {name} AS SELECT told.* FROM "{whole}".main.{name} AS told ANTI JOIN {_LOST}'
+            f" ON told.run = {_LOST}.run AND told.rank = {_LOST}.rank AND told.epoch = {_LOST}.epoch AND seq >= lost_seq"
+        )
