@@ -46,9 +46,12 @@ def test_each_contract_sees_what_breaks_it(tmp_path: Path) -> None:
     for folder, module in PLANTED.items():
         (place / folder / "planted.py").write_text(f'"""Breaks a rule."""\n\nimport {module}\n')
     (place / "cache" / "planted_too.py").write_text('"""Breaks another."""\n\nimport jax\n')
+    face = "radixledger.cache.faces.unified"
+    (place / "cache" / "decide" / "planted.py").write_text(f'"""Breaks a third."""\n\nimport {face}\n')
     done = lint_imports(place)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "Contracts: 0 kept, 4 broken." in done.stdout, done.stdout
+    assert "Contracts: 0 kept, 5 broken." in done.stdout, done.stdout
+    assert f"radixledger.cache.decide.planted -> {face}" in done.stdout
     for folder, module in PLANTED.items():
         assert f"radixledger.{folder}.planted -> {module}" in done.stdout
     assert "radixledger.cache.planted_too -> jax" in done.stdout

@@ -58,10 +58,10 @@ NAMES_OF_NOTHING = {"util", "utils", "helper", "helpers", "manager", "common", "
 FOREIGN_WORDS = {
     "tools/streams.py": {"block", "blocks"},  # a Mooncake trace names its prompts by blocks of 512 tokens
     "cache/prefix_cache.py": {"base", "idx", "indices"},  # the faces keep the names that servers call
-    "cache/allocator.py": {"indices"},
-    "cache/pool_allocator.py": {"indices", "loc"},
-    "cache/request_rows.py": {"idx", "indices"},
-    "cache/radix_face.py": {"indices"},
+    "cache/faces/allocator.py": {"indices"},
+    "cache/faces/pool_allocator.py": {"indices", "loc"},
+    "cache/faces/request_rows.py": {"idx", "indices"},
+    "cache/faces/radix_face.py": {"indices"},
     "replay/export/kv_events.py": {"block", "blocks"},  # the words of the wire form that routers read
     "journal/": {"block", "blocks"},  # the compressed blocks of a sealed segment; pages are not meant there
     "tools/serve/": {"checkpoint", "backend"},  # a model's weights are a checkpoint, JAX has backends

@@ -14,8 +14,8 @@ import click
 import msgspec
 from msgspec.structs import replace
 
+from radixledger.cache.faces.routing import RouteName
 from radixledger.cache.rank import RankCache
-from radixledger.cache.routing import RouteName
 from radixledger.cache.sizing import swa_pages_for
 from radixledger.cache.watch import Watched
 from radixledger.journal.errors import RunExists

@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeVar
 
 from radixledger import __version__
 from radixledger.cache.config import checked, key_stride
+from radixledger.cache.faces.routing import RouteName
 from radixledger.cache.opening import open_journal
 from radixledger.cache.rank import RankCache
-from radixledger.cache.routing import RouteName
 from radixledger.cache.watch import Watched
 from radixledger.journal.events import Config, Opened
 from radixledger.journal.redact import load_key, spelled_out

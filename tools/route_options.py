@@ -1,6 +1,6 @@
 """What a command line says about routes: one set of options for all commands, and the one function that judges them.
 
-Rule: a command names no route and guesses none. It hands what was asked for to `cache.routing`; what is refused there,
+Rule: a command names no route and guesses none. It hands what was asked for to `cache.faces.routing`; what is refused there,
 or is not built into these programs, leaves with the flag to change before a model is loaded or a journal begun (R204).
 """
 
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import click
 
+from radixledger.cache.faces.routing import Disaggregation, RouteName, ServerConfig, Speculation, route_of
 from radixledger.cache.keys import KEY_MODES
-from radixledger.cache.routing import Disaggregation, RouteName, ServerConfig, Speculation, route_of
 from radixledger.journal.sizes import BadConfig
 from radixledger.tools.console import USAGE, CommandFailure
 
@@ -29,7 +29,7 @@ class Asked(NamedTuple):
     lift_bigram: bool = False
 
     def config(self, *, hybrid_swa: bool, page_size: int) -> ServerConfig:
-        """The same as `cache.routing` takes it, for a model that has sliding windows or has not."""
+        """The same as `cache.faces.routing` takes it, for a model that has sliding windows or has not."""
         return ServerConfig(
             hybrid_swa=hybrid_swa,
             unified=self.unified,

@@ -11,13 +11,17 @@ from typing import Any, TypeVar
 import numpy as np
 from msgspec.structs import replace
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
-from radixledger.cache.chunk import ChunkCache, SWAChunkCache
 from radixledger.cache.digest import digest, recount
 from radixledger.cache.evolve import begin, evolve
 from radixledger.cache.face_rank import FaceRank
+from radixledger.cache.faces.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
+from radixledger.cache.faces.chunk import ChunkCache, SWAChunkCache
+from radixledger.cache.faces.legacy import SWARadixCache
+from radixledger.cache.faces.radix_face import RadixFace
+from radixledger.cache.faces.request_rows import ReqToTokenPool
+from radixledger.cache.faces.tree_view import TreeNode
+from radixledger.cache.faces.unified import UnifiedRadixCache
 from radixledger.cache.laws.invariants import broken_laws
-from radixledger.cache.legacy import SWARadixCache
 from radixledger.cache.opening import opened_ranks
 from radixledger.cache.prefix_cache import (
     CacheInitParams,
@@ -32,10 +36,6 @@ from radixledger.cache.prefix_cache import (
     RadixKey,
     Slots,
 )
-from radixledger.cache.radix_face import RadixFace
-from radixledger.cache.request_rows import ReqToTokenPool
-from radixledger.cache.tree_view import TreeNode
-from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.journal.events import AnyEvent, Opened
 
 E = TypeVar("E")

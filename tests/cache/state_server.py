@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from radixledger.cache.allocator import TokenToKVPoolAllocator
+from radixledger.cache.faces.allocator import TokenToKVPoolAllocator
+from radixledger.cache.faces.unified import UnifiedRadixCache
 from radixledger.cache.opening import StateMode, opened_ranks
 from radixledger.cache.prefix_cache import (
     CacheInitParams,
     ComponentType,
 )
-from radixledger.cache.unified import UnifiedRadixCache
 
 from .server import FULL, EventList, Request, Server, text
 

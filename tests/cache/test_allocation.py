@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator
+from radixledger.cache.faces.allocator import SWATokenToKVPoolAllocator
 from radixledger.cache.refusals import ForeignFree, LawBroken, RankPoisoned, Refusal
 from radixledger.journal.events import Allocated, Bound, Refused, Violated
 

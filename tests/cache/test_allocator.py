@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from radixledger.cache.allocator import MissingMapping
+from radixledger.cache.faces.allocator import MissingMapping
 from radixledger.cache.refusals import Busy, DoubleFree, Refusal
 from radixledger.journal.events import Freed, GroupFlushed, Refused
 

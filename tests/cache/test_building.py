@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
-from radixledger.cache.building import BUILT, NotOnThisRoute, build_prefix_cache
-from radixledger.cache.chunk import ChunkCache, SWAChunkCache
-from radixledger.cache.legacy import SWARadixCache
+from radixledger.cache.faces.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
+from radixledger.cache.faces.building import BUILT, NotOnThisRoute, build_prefix_cache
+from radixledger.cache.faces.chunk import ChunkCache, SWAChunkCache
+from radixledger.cache.faces.legacy import SWARadixCache
+from radixledger.cache.faces.pool_allocator import PoolAllocator
+from radixledger.cache.faces.radix_face import RadixFace
+from radixledger.cache.faces.request_rows import ReqToTokenPool
+from radixledger.cache.faces.routing import GATES, RouteName, ServerConfig, UnsupportedCombination, route_of
+from radixledger.cache.faces.unified import UnifiedRadixCache
 from radixledger.cache.opening import HostCopies, opened_ranks
-from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import ComponentType, MatchPrefixParams, RadixKey
-from radixledger.cache.radix_face import RadixFace
-from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.routes import ROUTES
-from radixledger.cache.routing import GATES, RouteName, ServerConfig, UnsupportedCombination, route_of
 from radixledger.cache.traits import TRAITS
-from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.journal.events import Admitted, Finished
 from radixledger.journal.sizes import BadConfig
 

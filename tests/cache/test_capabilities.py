@@ -4,20 +4,20 @@ import inspect
 
 import pytest
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
-from radixledger.cache.chunk import ChunkCache, SWAChunkCache
-from radixledger.cache.pool_allocator import PoolAllocator
+from radixledger.cache.faces.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
+from radixledger.cache.faces.chunk import ChunkCache, SWAChunkCache
+from radixledger.cache.faces.pool_allocator import PoolAllocator
+from radixledger.cache.faces.radix_face import RadixFace
+from radixledger.cache.faces.request_rows import ReqToTokenPool
+from radixledger.cache.faces.unified import UnifiedRadixCache
+from radixledger.cache.faces.unified_setup import FULL_ALONE
 from radixledger.cache.prefix_cache import (
     BasePrefixCache,
     CacheInitParams,
     ComponentType,
     EvictParams,
 )
-from radixledger.cache.radix_face import RadixFace
 from radixledger.cache.refusals import Busy, DoubleFree
-from radixledger.cache.request_rows import ReqToTokenPool
-from radixledger.cache.unified import UnifiedRadixCache
-from radixledger.cache.unified_setup import FULL_ALONE
 from radixledger.journal.events import Flushed
 from radixledger.journal.sizes import BadConfig
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator
+from radixledger.cache.faces.allocator import SWATokenToKVPoolAllocator
+from radixledger.cache.faces.request_rows import ReqToTokenPool
+from radixledger.cache.faces.unified import UnifiedRadixCache
 from radixledger.cache.opening import opened_ranks
 from radixledger.cache.prefix_cache import CacheInitParams, ComponentType
 from radixledger.cache.refusals import Busy
-from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.state import Node, State
-from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.journal.events import Freed, Healed
 from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import NodeId

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from radixledger.cache.allocator import TokenToKVPoolAllocator
+from radixledger.cache.faces.allocator import TokenToKVPoolAllocator
+from radixledger.cache.faces.request_rows import ReqToTokenPool
+from radixledger.cache.faces.unified import UnifiedRadixCache
 from radixledger.cache.opening import HostCopies, opened_ranks
 from radixledger.cache.prefix_cache import (
     ComponentType,
@@ -12,8 +14,6 @@ from radixledger.cache.prefix_cache import (
     MatchResult,
     RadixKey,
 )
-from radixledger.cache.request_rows import ReqToTokenPool
-from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.journal.events import Adopted
 
 from .driven import FrameList

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from radixledger.cache.idle import (
+from radixledger.cache.faces.idle import (
     DIAGNOSTICS,
     Changed,
     FlushOutcome,

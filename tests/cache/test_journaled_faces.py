@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator
+from radixledger.cache.faces.allocator import SWATokenToKVPoolAllocator
+from radixledger.cache.faces.request_rows import ReqToTokenPool
+from radixledger.cache.faces.unified import UnifiedRadixCache
 from radixledger.cache.opening import opened_ranks
 from radixledger.cache.prefix_cache import CacheInitParams, Ended
-from radixledger.cache.request_rows import ReqToTokenPool
-from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.journal.accounts import Pool, describe
 from radixledger.journal.events import Bound
 from radixledger.journal.reader import JournalReader

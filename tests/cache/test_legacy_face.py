@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from radixledger.cache.legacy import SWARadixCache
+from radixledger.cache.faces.legacy import SWARadixCache
+from radixledger.cache.faces.request_rows import ReqToTokenPool
 from radixledger.cache.prefix_cache import Ended, InsertParams, RadixKey
-from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.journal.events import Reclaimed, Removed
 from radixledger.journal.sizes import BadConfig
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from radixledger.cache.faces.tree_view import TreeNode
 from radixledger.cache.prefix_cache import DecLockRefParams, IncLockRefResult
 from radixledger.cache.refusals import Refusal
 from radixledger.cache.state import State
-from radixledger.cache.tree_view import TreeNode
 from radixledger.journal.events import Locked
 
 from .driven import SHAPES, Driven

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from radixledger.cache.faces.tree_view import drawn
 from radixledger.cache.prefix_cache import (
     ComponentType,
     DecLockRefParams,
@@ -12,7 +13,6 @@ from radixledger.cache.prefix_cache import (
     RadixKey,
 )
 from radixledger.cache.refusals import DoubleFree, ForeignFree, Refusal
-from radixledger.cache.tree_view import drawn
 from radixledger.journal.events import Finished, Freed, Matched, Reclaimed, Retracted, Transferred
 
 from .every_route import CHUNKS, idle, paged, roomy, two_ranks

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from radixledger.cache.routing import (
+from radixledger.cache.faces.routing import (
     GATES,
     Disaggregation,
     RouteName,
@@ -119,10 +119,12 @@ def test_routing_comes_last() -> None:
     """R202: who chooses between routes is known to the builder alone, so what he chooses from is tested without him."""
     folder = Path(__file__).parents[2] / "cache"
     knowing = {
-        path.name for path in folder.rglob("*.py") if "cache.routing import" in path.read_text("utf-8")
+        path.name for path in folder.rglob("*.py") if "cache.faces.routing import" in path.read_text("utf-8")
     }
     assert knowing == {"building.py"}
-    built = {path.name for path in folder.rglob("*.py") if "cache.building import" in path.read_text("utf-8")}
+    built = {
+        path.name for path in folder.rglob("*.py") if "cache.faces.building import" in path.read_text("utf-8")
+    }
     assert built == set()
 
 

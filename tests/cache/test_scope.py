@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import radixledger
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator
+from radixledger.cache.faces.allocator import SWATokenToKVPoolAllocator
 from radixledger.cache.refusals import DoubleFree
 from radixledger.cache.state import Node
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from radixledger.cache.faces.unified import UnifiedRadixCache
 from radixledger.cache.prefix_cache import (
     DecLockRefParams,
     Ended,
@@ -16,7 +17,6 @@ from radixledger.cache.prefix_cache import (
     RadixKey,
 )
 from radixledger.cache.refusals import Busy, DoubleFree, ForeignFree, Refusal, StateShort
-from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.journal.accounts import Kind
 from radixledger.journal.events import Removed, StateCopied, StateDonated, StateFreed, StateReplaced
 

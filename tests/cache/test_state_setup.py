@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
-from radixledger.cache.building import build_prefix_cache
+from radixledger.cache.faces.allocator import SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
+from radixledger.cache.faces.building import build_prefix_cache
+from radixledger.cache.faces.request_rows import ReqToTokenPool
+from radixledger.cache.faces.routing import ServerConfig
+from radixledger.cache.faces.unified import UnifiedRadixCache
 from radixledger.cache.opening import StateMode, opened_ranks
 from radixledger.cache.prefix_cache import CacheInitParams, EvictParams, EvictResult
-from radixledger.cache.request_rows import ReqToTokenPool
-from radixledger.cache.routing import ServerConfig
-from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.journal.sizes import BadConfig
 
 from .server import FULL, SWA, EventList

@@ -7,7 +7,7 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from radixledger.cache.kept_events import KeptEvents
+from radixledger.cache.faces.kept_events import KeptEvents
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import RankClosed, RankPoisoned, Reentered
 from radixledger.journal.errors import JournalPoisoned, WriterError

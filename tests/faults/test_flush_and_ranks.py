@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator
+from radixledger.cache.faces.allocator import SWATokenToKVPoolAllocator
 from radixledger.cache.opening import opened_ranks
 from radixledger.cache.prefix_cache import Ended
 from radixledger.cache.rank import RankCache

@@ -2,8 +2,8 @@
 
 import pytest
 
+from radixledger.cache.faces.tree_view import TreeNode
 from radixledger.cache.refusals import Busy, Refusal
-from radixledger.cache.tree_view import TreeNode
 from radixledger.journal.events import Tombstoned
 
 from ..cache.server import FULL, SWA, Server, path, shape, text

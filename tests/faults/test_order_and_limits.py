@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator
 from radixledger.cache.face_rank import as_slots, slots_of_pages
+from radixledger.cache.faces.allocator import SWATokenToKVPoolAllocator
 from radixledger.cache.keys import raw_key
 from radixledger.journal.sizes import BadConfig
 from radixledger.journal.units import Pages

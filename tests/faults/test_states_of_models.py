@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from radixledger.cache.allocator import SWATokenToKVPoolAllocator
 from radixledger.cache.config import checked
+from radixledger.cache.faces.allocator import SWATokenToKVPoolAllocator
+from radixledger.cache.faces.request_rows import ReqToTokenPool
+from radixledger.cache.faces.unified import UnifiedRadixCache
 from radixledger.cache.prefix_cache import CacheInitParams, ComponentType, Ended, InsertParams
 from radixledger.cache.refusals import ForeignFree, PoolShort, StateShort
-from radixledger.cache.request_rows import ReqToTokenPool
-from radixledger.cache.unified import UnifiedRadixCache
 from radixledger.journal.accounts import Kind
 from radixledger.journal.events import Config, StateCopied
 from radixledger.journal.sizes import BadConfig

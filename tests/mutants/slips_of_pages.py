@@ -2,12 +2,12 @@
 
 from .slip import Slip
 
-_FACE, _POOL, _DECIDE = "cache/allocator.py", "cache/pool_allocator.py", "cache/decide/pages.py"
+_FACE, _POOL, _DECIDE = "cache/faces/allocator.py", "cache/faces/pool_allocator.py", "cache/decide/pages.py"
 
 PAGES = (
-    Slip("a_node_tells_other_slots", "cache/tree_view.py", "full = slots_of_pages(node.full, page_size) if", "full = slots_of_pages(node.full, page_size) + 1 if", ("R25",)),
-    Slip("a_lock_goes_to_the_first_rank", "cache/radix_face.py", "        rank = rank_of(self.ranks, told(node, \"node\", \"id\", \"dp_rank\").dp_rank)\n        params = rank.params_of(", "        rank = self.ranks[0]\n        params = rank.params_of(", ("R27",)),
-    Slip("a_key_goes_to_the_first_rank", "cache/radix_face.py", "        rank = rank_of(self.ranks, told(key, \"key\", \"token_ids\", \"extra_key\", \"dp_rank\").dp_rank)\n", "        rank = self.ranks[0]\n", ("R27", "R32", "R98")),
+    Slip("a_node_tells_other_slots", "cache/faces/tree_view.py", "full = slots_of_pages(node.full, page_size) if", "full = slots_of_pages(node.full, page_size) + 1 if", ("R25",)),
+    Slip("a_lock_goes_to_the_first_rank", "cache/faces/radix_face.py", "        rank = rank_of(self.ranks, told(node, \"node\", \"id\", \"dp_rank\").dp_rank)\n        params = rank.params_of(", "        rank = self.ranks[0]\n        params = rank.params_of(", ("R27",)),
+    Slip("a_key_goes_to_the_first_rank", "cache/faces/radix_face.py", "        rank = rank_of(self.ranks, told(key, \"key\", \"token_ids\", \"extra_key\", \"dp_rank\").dp_rank)\n", "        rank = self.ranks[0]\n", ("R27", "R32", "R98")),
     Slip("a_mapping_moves_on_the_first_rank", _FACE, "        rank_of(self.ranks, dp_rank).remap(", "        self.ranks[0].remap(", ("R32", "R47")),
     Slip("a_translation_is_the_mapping_itself", _FACE, "        return found\n\n    def _translated", "        swa_of = rank.state.mapping.swa_of\n        return swa_of[slots[0] : slots[0] + slots.size] if self.page_size == 1 else found\n\n    def _translated", ("R34",)),
     Slip("a_missing_mapping_is_passed_over", _FACE, "        if require_mapped and missing.size:", "        if require_mapped and missing.size > slots.size:", ("R35",)),

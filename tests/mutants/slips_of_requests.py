@@ -2,7 +2,7 @@
 
 from .slip import Slip
 
-_FACE, _ASKED = "cache/radix_face.py", "cache/prefix_cache.py"
+_FACE, _ASKED = "cache/faces/radix_face.py", "cache/prefix_cache.py"
 
 REQUESTS = (
     Slip("every_cache_has_a_window", _FACE, "        return self.traits.windowed\n", "        return True\n", ("R124",)),

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from radixledger.cache.faces.routing import RouteName
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Refusal
-from radixledger.cache.routing import RouteName
 from radixledger.journal.events import Config
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.redact import default_key_path

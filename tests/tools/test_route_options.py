@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from radixledger.cache.routing import RouteName
+from radixledger.cache.faces.routing import RouteName
 from radixledger.journal.events import Opened
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.replay.verify import verify_rank

@@ -11,8 +11,8 @@ from pathlib import Path
 from shutil import rmtree
 from typing import NamedTuple
 
+from radixledger.cache.faces.routing import RouteName
 from radixledger.cache.rank import RankCache
-from radixledger.cache.routing import RouteName
 from radixledger.cache.sizing import split_pages
 from radixledger.journal.events import Config
 from radixledger.journal.writer import Policy

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from radixledger.cache.routing import RouteName
+from radixledger.cache.faces.routing import RouteName
 from radixledger.cache.traits import TRAITS
 from radixledger.journal.reader import ranks_in
 from radixledger.replay.verify import verify_rank

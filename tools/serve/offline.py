@@ -14,7 +14,7 @@ from jax.errors import JaxRuntimeError
 from msgspec import Struct
 
 from radixledger.cache.config import checked, key_stride
-from radixledger.cache.routing import RouteName
+from radixledger.cache.faces.routing import RouteName
 from radixledger.cache.sizing import swa_pages_for
 from radixledger.cache.traits import TRAITS
 from radixledger.cache.window import pages_for
@@ -58,7 +58,7 @@ class NotServable(ValueError):
 class Setup(NamedTuple):
     """How a server is built. Sizes are those of one rank; None stands for what fits the model and the requests.
 
-    route: as `cache.routing.route_of` said; one with a window for a model that has one.
+    route: as `cache.faces.routing.route_of` said; one with a window for a model that has one.
     """
 
     page_size: int = 16

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from radixledger.cache.routing import RouteName
+from radixledger.cache.faces.routing import RouteName
 from radixledger.cache.traits import TRAITS
 from radixledger.journal.events import AnyEvent, Healed, Reclaimed, Removed, Retracted, Tombstoned
 from radixledger.journal.reader import JournalReader

@@ -4,10 +4,10 @@ What its calls do stands in `radix_face`, its rules in `decide.legacy`. Rule: it
 better elsewhere is the unified route's (R6, R13, R24).
 """
 
-from radixledger.cache.pool_allocator import PoolAllocator
+from radixledger.cache.faces.pool_allocator import PoolAllocator
+from radixledger.cache.faces.radix_face import RadixFace
+from radixledger.cache.faces.request_rows import ReqToTokenPool
 from radixledger.cache.prefix_cache import InsertParams
-from radixledger.cache.radix_face import RadixFace
-from radixledger.cache.request_rows import ReqToTokenPool
 
 
 class SWARadixCache(RadixFace):

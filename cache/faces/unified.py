@@ -8,7 +8,10 @@ from collections.abc import Sequence
 
 from radixledger.cache.arguments import told
 from radixledger.cache.face_rank import rank_of
-from radixledger.cache.pool_allocator import PoolAllocator
+from radixledger.cache.faces.pool_allocator import PoolAllocator
+from radixledger.cache.faces.radix_face import RadixFace
+from radixledger.cache.faces.request_rows import ReqToTokenPool
+from radixledger.cache.faces.unified_setup import WITH_WINDOWS, checked_window, state_mode
 from radixledger.cache.prefix_cache import (
     CacheInitParams,
     ComponentType,
@@ -19,10 +22,7 @@ from radixledger.cache.prefix_cache import (
     Req,
     StateSlots,
 )
-from radixledger.cache.radix_face import RadixFace
 from radixledger.cache.refusals import Refusal
-from radixledger.cache.request_rows import ReqToTokenPool
-from radixledger.cache.unified_setup import WITH_WINDOWS, checked_window, state_mode
 
 
 class UnifiedRadixCache(RadixFace):

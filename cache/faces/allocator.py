@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from radixledger.cache.face_rank import FaceRank, as_slots, pages_of_slots, rank_of
+from radixledger.cache.faces.pool_allocator import PoolAllocator
 from radixledger.cache.opening import NO_HOST, HostCopies
-from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import Req, Slots
 from radixledger.cache.refusals import StateShort, Unmapped
 from radixledger.cache.shell import Journal

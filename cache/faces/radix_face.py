@@ -13,11 +13,13 @@ import numpy as np
 
 from radixledger.cache.arguments import number, sequence, told
 from radixledger.cache.face_rank import FaceRank, as_slots, boundary_receipt, rank_of
+from radixledger.cache.faces.pool_allocator import PoolAllocator
+from radixledger.cache.faces.request_rows import ReqToTokenPool
+from radixledger.cache.faces.tree_view import TreeNode, drawn
 from radixledger.cache.keys import namespace
 from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.match import Hit
 from radixledger.cache.opening import NO_STATES, StateMode
-from radixledger.cache.pool_allocator import PoolAllocator
 from radixledger.cache.prefix_cache import (
     BasePrefixCache,
     ComponentType,
@@ -35,10 +37,8 @@ from radixledger.cache.prefix_cache import (
     TakenEvent,
 )
 from radixledger.cache.refusals import LawBroken
-from radixledger.cache.request_rows import ReqToTokenPool
 from radixledger.cache.slices import Slice
 from radixledger.cache.traits import TRAITS
-from radixledger.cache.tree_view import TreeNode, drawn
 from radixledger.cache.window import insert_stop, key_length, pages_for
 from radixledger.journal.accounts import Kind, request_account
 from radixledger.journal.causes import Operation

@@ -8,15 +8,15 @@ go with the unified route; here each class is spared what it does not have at al
 from collections.abc import Callable
 from typing import NamedTuple
 
-from radixledger.cache.chunk import ChunkCache, SWAChunkCache
-from radixledger.cache.legacy import SWARadixCache
-from radixledger.cache.pool_allocator import PoolAllocator
+from radixledger.cache.faces.chunk import ChunkCache, SWAChunkCache
+from radixledger.cache.faces.legacy import SWARadixCache
+from radixledger.cache.faces.pool_allocator import PoolAllocator
+from radixledger.cache.faces.radix_face import BOTH, RadixFace
+from radixledger.cache.faces.request_rows import ReqToTokenPool
+from radixledger.cache.faces.routing import RouteName, ServerConfig, route_of
+from radixledger.cache.faces.unified import UnifiedRadixCache
+from radixledger.cache.faces.unified_setup import FULL_ALONE, WITH_STATES
 from radixledger.cache.prefix_cache import CacheInitParams
-from radixledger.cache.radix_face import BOTH, RadixFace
-from radixledger.cache.request_rows import ReqToTokenPool
-from radixledger.cache.routing import RouteName, ServerConfig, route_of
-from radixledger.cache.unified import UnifiedRadixCache
-from radixledger.cache.unified_setup import FULL_ALONE, WITH_STATES
 from radixledger.journal.sizes import BadConfig
 
 

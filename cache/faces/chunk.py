@@ -7,10 +7,10 @@ ledger (R124-R126).
 
 from typing import NoReturn
 
-from radixledger.cache.pool_allocator import PoolAllocator
+from radixledger.cache.faces.pool_allocator import PoolAllocator
+from radixledger.cache.faces.radix_face import RadixFace
+from radixledger.cache.faces.request_rows import ReqToTokenPool
 from radixledger.cache.prefix_cache import InsertParams
-from radixledger.cache.radix_face import RadixFace
-from radixledger.cache.request_rows import ReqToTokenPool
 
 
 class _NoTree(RadixFace):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from radixledger.cache.arguments import number, sequence
 from radixledger.cache.face_rank import FaceRank, as_slots, pages_of_slots, rank_of, slots_of_pages
-from radixledger.cache.kept_events import KeptEvents
+from radixledger.cache.faces.kept_events import KeptEvents
 from radixledger.cache.opening import NO_HOST, NO_STATES, HostCopies, StateMode, opened_ranks
 from radixledger.cache.prefix_cache import Req, Slots, TakenEvent
 from radixledger.cache.refusals import Busy, PoolShort, Refusal, StateShort
