@@ -9,7 +9,7 @@ with; a jump is MissingEvents, or Overtaken where all that was before it is gone
 before it ends, where a failing disk kept frames that the writer had given up: the later one counts.
 
 Rule 3: in salvage every number is accounted for, by its event or by a `Gap`. A segment of another run or rank accounts for
-none; where the chain is broken and nobody can say that a number is lost, `breaks` has the number behind it.
+none: it is set aside before it can hide what is ours; where the chain is broken and nobody can say that a number is lost, `breaks` has the number behind it.
 """
 
 from bisect import bisect_right
@@ -20,10 +20,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from radixledger.journal.belonging import Sieve
 from radixledger.journal.codec import fingerprint, gap_frame
 from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent, Overtaken
 from radixledger.journal.events import SCHEMA_VERSION
-from radixledger.journal.folder import listing, open_segment
+from radixledger.journal.folder import Listing, listing, open_segment
 from radixledger.journal.frame import LOST_MAX, RawFrame, chain_after
 from radixledger.journal.segment import Heading, Segment, SegmentFile, UnfinishedHeading
 from radixledger.journal.units import Rank, Seq
@@ -40,14 +41,25 @@ class Placed(NamedTuple):
 class Cursor:
     """Reads on from where it stands each time `run` is called; `seq` is the next number it will tell.
 
-    The frame that holds the first number asked for is given whole. `note` receives remarks for people.
+    The frame that holds the first number asked for is given whole. `note` receives remarks for people. headless: in
+    salvage, what should stand before the first segment is lost, and nothing stands in for it: a `Gap` does.
     """
 
     def __init__(
-        self, folder: Path, rank: Rank, seq: Seq, *, salvage: bool, note: Callable[[str], None]
+        self,
+        folder: Path,
+        rank: Rank,
+        seq: Seq,
+        *,
+        salvage: bool,
+        note: Callable[[str], None],
+        headless: bool = False,
     ) -> None:
         self.folder, self.rank, self.seq = folder, rank, int(seq)
-        self._salvage, self._note = salvage, note
+        self._salvage, self._note, self._headless = salvage, note, headless
+        self._sieve = Sieve(rank)
+        self._strangers: dict[int, Damaged] = {}
+        """Segments that were set aside, by the number that they seemed to go on at."""
         self._first = int(seq)
         self._segment: Segment | None = None
         self._chain: bytes | None = None
@@ -65,6 +77,7 @@ class Cursor:
         while True:
             if self._segment is None:
                 self._list()
+                yield from self._before_all()
                 following = self._covering(self._files)
             else:
                 following = self._behind(self._segment)
@@ -78,8 +91,29 @@ class Cursor:
                 return
 
     def _list(self) -> None:
-        listed = listing(self.folder).segments
+        files = listing(self.folder)
+        listed = self._sifted(files) if self._salvage else files.segments
         self._files = [each for each in listed if each.path not in self._foreign]
+
+    def _sifted(self, files: Listing) -> list[SegmentFile]:
+        own, strangers = self._sieve.sort(files)
+        for each in strangers:
+            path, first = each.listed.path, each.listed.seq_first
+            self._note(f"{path.name}: {each.reason}")
+            self._strangers[first] = Damaged(path, offset=0, after=Seq(first - 1), reason=each.reason)
+        return own
+
+    def _before_all(self) -> Iterator[Placed]:
+        """A gap for what stood before the first segment, where its files are gone and that was no retention."""
+        first = next(iter(self._files), None)
+        if first is None or not (self._salvage and self._headless) or first.seq_first <= self.seq:
+            return
+        segment = self._open(first, last=False)
+        error = MissingEvents(first.path, offset=0, missing=Seq(self.seq), found=first.seq_first)
+        self._note(f"{first.path.name}: {error.reason}")
+        gaps = list(self._gap(segment, first.path, first.seq_first, error.reason))
+        segment.close()
+        yield from gaps
 
     def _behind(self, segment: Segment) -> list[SegmentFile]:
         """The segments that begin behind this one does; the last of them is the last that there is."""
@@ -251,12 +285,13 @@ class Cursor:
             if self._files[0] is following:  # this one and all up to there are gone: the oldest go first
                 raise Overtaken(self.folder, missing=missing, found=found)
             raise error
-        reason = (self._unpaid or error).reason
+        reason = (self._unpaid or self._strangers.get(self.seq) or error).reason
         self._note(f"{following.path.name}: {error.reason}")
         yield from self._gap(segment, following.path, found, reason)
 
     def _settle(self, segment: Segment) -> Iterator[Placed]:
-        """At the end: damage that nobody can count cost one event at least."""
+        """At the end: damage that nobody can count cost one event at least, as did a stranger in the place of what goes on."""
+        self._unpaid = self._unpaid or self._strangers.get(self.seq)
         if self._unpaid is not None:
             yield from self._gap(
                 segment, segment.path, self.seq + 1, f"{self._unpaid.reason}; one event at least is lost"

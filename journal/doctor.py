@@ -6,12 +6,13 @@ Rule: it changes nothing and needs no lock, so a journal may be examined while i
 """
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from enum import StrEnum
 from pathlib import Path
 
 from msgspec import Struct, field
 
+from radixledger.journal.belonging import Sieve, Stranger
 from radixledger.journal.codec import Decoder, NotEvents
 from radixledger.journal.errors import Damaged, NoBaseline, ReaderError
 from radixledger.journal.events import Gap
@@ -98,20 +99,22 @@ def examine(run: Path, rank: Rank, advance: Callable[[int], None] = lambda _: No
 
     Raises NoJournal where the rank has none.
     """
-    reader = JournalReader(run, rank)
+    reader = JournalReader(run, rank, salvage=True)
     files = listing(reader.folder)
     report = RankReport(rank, holder(reader.folder / LOCK_NAME))
     line = _Line(rank, {int(ref.seq) for ref in files.snapshots}, report.problems)
-    stops = [each.seq_first for each in files.segments[1:]] + [None]
-    for listed, stop in zip(files.segments, stops, strict=True):
+    own, strangers = Sieve(rank).sort(files)
+    stops = [each.seq_first for each in own[1:]] + [None]
+    for listed, stop in zip(own, stops, strict=True):
         report.segments.append(_examine_segment(listed, stop, line))
         advance(report.segments[-1].bytes)
+    report.segments += [_stranger(each) for each in strangers]
     report.snapshots = [_examine_snapshot(ref, line) for ref in files.snapshots]
-    try:
-        reader.baseline()
-    except NoBaseline as error:
-        report.problems.append(str(error))
-    leftovers = [each.path.name for each in files.superseded] + [path.name for path in files.unfinished]
+    if own[0].seq_first > reader.first_seq:
+        report.problems.append(str(NoBaseline(reader.folder, first_seq=own[0].seq_first)))
+    leftovers = [each.path.name for each in files.superseded if each not in own] + [
+        path.name for path in files.unfinished
+    ]
     report.notices += [f"{name} is left over; the next writer removes it" for name in leftovers]
     return report
 
@@ -178,6 +181,16 @@ def _examine_segment(listed: SegmentFile, stop: int | None, line: _Line) -> Segm
     except ReaderError as error:
         found.blame(Verdict.UNREADABLE, error.reason if isinstance(error, Damaged) else str(error))
         line.lose()
+    return found
+
+
+def _stranger(stranger: Stranger) -> SegmentReport:
+    """A segment of another run or rank: nothing in it is looked at, and it hides nothing of ours."""
+    path, first, form = stranger.listed
+    found = SegmentReport(path.name, form.name.lower(), seq_first=first)
+    with suppress(FileNotFoundError):
+        found.bytes = path.stat().st_size
+    found.blame(Verdict.DAMAGED, stranger.reason)
     return found
 
 

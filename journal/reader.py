@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
+from radixledger.journal.belonging import Sieve
 from radixledger.journal.codec import NotEvents
 from radixledger.journal.cursor import Cursor, Placed
 from radixledger.journal.errors import Damaged, NoBaseline, NoJournal, NoSuchEvent, ReaderError
@@ -32,6 +33,8 @@ class JournalReader:
     def __init__(self, run: Path, rank: Rank, *, salvage: bool = False) -> None:
         self.run, self.rank, self.salvage = run, rank, salvage
         self.folder = rank_folder(run, rank)
+        self._sieve = Sieve(rank)
+        self._stood_in: dict[Seq, bool] = {}
         self.notices: list[str] = []
         self.breaks: list[int] = []
         if not listing(self.folder).segments:
@@ -43,8 +46,16 @@ class JournalReader:
 
     @property
     def first_seq(self) -> Seq:
-        """The first number that the journal holds: 1, or a later one after retention."""
-        return listing(self.folder).segments[0].seq_first
+        """The first number that the journal holds: 1, or a later one after retention.
+
+        In salvage also 1 where the beginning is gone and nothing stands in for it: a `Gap` does.
+        """
+        first = self._segments()[0].seq_first
+        if self.salvage and first > 1:
+            if first not in self._stood_in:
+                self._stood_in[first] = self.baseline() is not None
+            return first if self._stood_in[first] else Seq(1)
+        return first
 
     @property
     def last_seq(self) -> Seq:
@@ -52,7 +63,7 @@ class JournalReader:
 
         Raises Damaged where the last segment does not allow to say.
         """
-        for listed in reversed(listing(self.folder).segments):
+        for listed in reversed(self._segments()):
             try:
                 segment = open_segment(listed)
             except UnfinishedHeading:
@@ -149,15 +160,22 @@ class JournalReader:
 
     def baseline(self) -> SnapshotRef | None:
         """Where folding has to begin: None for the first event, else the oldest usable snapshot (its tail begins
-        at `seq` + 1). Raises NoBaseline where the beginning is gone and nothing stands in for it.
+        at `seq` + 1). Where the beginning is gone and nothing stands in for it: in salvage None, else raises NoBaseline.
         """
-        first = self.first_seq
+        first = self._segments()[0].seq_first
         if first == 1:
             return None
         for ref in self.snapshots():
             if ref.seq >= first - 1 and self._is_usable(ref):
                 return ref
+        if self.salvage:
+            return None
         raise NoBaseline(self.folder, first_seq=first)
+
+    def _segments(self) -> list[SegmentFile]:
+        """What is there to read; in salvage without what is of another run or rank."""
+        files = listing(self.folder)
+        return self._sieve.sort(files)[0] if self.salvage else files.segments
 
     def _is_usable(self, ref: SnapshotRef) -> bool:
         try:
@@ -169,7 +187,10 @@ class JournalReader:
 
     def _cursor(self, from_seq: Seq | None, note: Callable[[str], None] | None = None) -> Cursor:
         seq = self.first_seq if from_seq is None else from_seq
-        cursor = Cursor(self.folder, self.rank, seq, salvage=self.salvage, note=note or self._note)
+        headless = self.salvage and self.first_seq == 1
+        cursor = Cursor(
+            self.folder, self.rank, seq, salvage=self.salvage, note=note or self._note, headless=headless
+        )
         cursor.breaks = self.breaks
         return cursor
 
@@ -203,12 +224,12 @@ class JournalReader:
 
     def _heading(self) -> Heading:
         """The oldest heading; in salvage the oldest that can be read, if there is one."""
-        before, segments = None, listing(self.folder).segments
+        before, segments = None, self._segments()
         while segments != before:
             try:
                 return self._oldest_of(segments)
             except FileNotFoundError:  # dropped since it was listed: the next listing tells what is left
-                before, segments = segments, listing(self.folder).segments
+                before, segments = segments, self._segments()
         raise NoJournal(segments[0].path, "the first segment is a link to nowhere")
 
     def _oldest_of(self, segments: list[SegmentFile]) -> Heading:

@@ -59,10 +59,13 @@ def recover(
     Raises NoJournal where there is no event to copy, RunExists, TooNew and OSError.
     """
     folder = demand_absent(to, rank)
-    reader = JournalReader(run, rank)
+    reader = JournalReader(run, rank, salvage=True)
+    first = reader.first_seq
     done = Recovered(rank, str(folder))
     copy = _Copy(folder, done, {int(ref.seq) for ref in reader.snapshots()}, rewrite)
-    with closing(Cursor(reader.folder, rank, reader.first_seq, salvage=True, note=copy.note)) as cursor:
+    with closing(
+        Cursor(reader.folder, rank, first, salvage=True, note=copy.note, headless=first == 1)
+    ) as cursor:
         for placed in cursor.run():
             copy.write(placed)
             advance(sum(each.event_count for each in placed.frames))
@@ -178,7 +181,8 @@ class _Copy:
         self.finish_segment()
         self._source = heading
         heading = replace(self._rewritten(_told_by(events[0], heading)), seq_first=Seq(raw.seq_begin))
-        chain = chain or chain_start(heading.run, heading.rank)
+        if not chain or raw.seq_begin == 1:  # a journal whose beginning is lost begins with the gap
+            chain = chain_start(heading.run, heading.rank)
         self._disk.make_folder(self._folder)
         self._writer = LiveWriter(self._folder, replace(heading, chain=chain), self._disk)
         return self._writer

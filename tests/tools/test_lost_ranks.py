@@ -90,3 +90,29 @@ def test_what_was_collected_from_two_hosts_is_one_run(run: Path, tmp_path: Path,
     (run / "rank-0001").rename(tmp_path / "there" / "rank-0001")
     code, out, _ = told("triage run there --no-report", capsys)
     assert (code, "not here" in out) == (0, False)
+
+
+def test_a_deleted_first_segment_is_told_by_recover_and_triage_judges_what_is_left(
+    run: Path, capsys: Capture
+) -> None:
+    """J3, J14: exit 1, and a copy of which the same can be said."""
+    first, *_ = sorted((run / "rank-0001").glob("*.sealed"))
+    first.unlink()
+    code, out, _ = told("journal recover run --to copy", capsys)
+    assert code == 1
+    assert "missing 1, next is" in out
+    for place in ("run", "copy"):
+        (_, one) = json.loads(told(f"triage {place} --json", capsys)[1])["ranks"]
+        assert (one["kind"], one["report"]["gaps"], one["report"]["unreadable"]) == ("damaged", 1, "")
+
+
+def test_a_segment_of_another_rank_does_not_hide_what_is_wrong_in_this_one(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    """J14: the incident of the tutorial, with a file of rank 0 copied between those of rank 1."""
+    incident = tmp_path / "incident"
+    shutil.copytree(Path(__file__).parents[2] / "docs" / "incident", incident)
+    shutil.copy(next((incident / "rank-0000").glob("*466.sealed")), incident / "rank-0001")
+    kinds = {each["rank"]: each for each in json.loads(told(f"triage {incident} --json", capsys)[1])["ranks"]}
+    assert (kinds[1]["kind"], kinds[1]["explained"]["first"]["seq"]) == ("wrong", 479)
+    assert any("set aside" in notice for notice in kinds[1]["report"]["notices"])
