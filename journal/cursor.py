@@ -18,15 +18,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from radixledger.journal.belonging import Sieve
-from radixledger.journal.codec import fingerprint, gap_frame
+from radixledger.journal.codec import gap_frame
 from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent, Overtaken
-from radixledger.journal.events import SCHEMA_VERSION
 from radixledger.journal.folder import Listing, listing, open_segment
 from radixledger.journal.frame import LOST_MAX, RawFrame, chain_after
-from radixledger.journal.segment import Heading, Segment, SegmentFile, UnfinishedHeading
+from radixledger.journal.segment import Heading, Segment, SegmentFile, UnfinishedHeading, stand_in
 from radixledger.journal.units import Rank, Seq
 
 
@@ -306,10 +303,3 @@ class Cursor:
         if stop > self._first:
             gap = gap_frame(lost, stop, reason, self._time_ns, self._step)
             yield Placed(segment.heading, [gap], segment.path)
-
-
-def stand_in(before: Segment | None, rank: Rank, seq_first: Seq) -> Heading:
-    """A heading for a segment whose own is damaged: as the segment before, without a chain."""
-    if before is not None:
-        return replace(before.heading, seq_first=seq_first, chain=b"")
-    return Heading("", rank, 0, seq_first, b"", SCHEMA_VERSION, fingerprint(), 0, "", b"")

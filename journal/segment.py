@@ -17,6 +17,7 @@ from zlib import crc32
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from radixledger.journal.codec import UNREADABLE, Decoder, NotEvents, decoder_for, fingerprint
 from radixledger.journal.errors import Damaged, TooNew
@@ -121,6 +122,13 @@ class UnfinishedHeading(Exception):
     def __init__(self, path: Path, size: int) -> None:
         super().__init__(f"{path} ends inside its heading, after {size} bytes")
         self.path, self.size = path, size
+
+
+def stand_in(before: Segment | None, rank: Rank, seq_first: Seq) -> Heading:
+    """A heading for a segment whose own is damaged: as the segment before, without a chain."""
+    if before is not None:
+        return replace(before.heading, seq_first=seq_first, chain=b"")
+    return Heading("", rank, 0, seq_first, b"", SCHEMA_VERSION, fingerprint(), 0, "", b"")
 
 
 def segment_name(seq_first: int, form: Form) -> str:
