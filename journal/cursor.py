@@ -88,8 +88,7 @@ class Cursor:
                 return
 
     def _list(self) -> None:
-        files = listing(self.folder)
-        listed = self._sifted(files) if self._salvage else files.segments
+        listed = self._sifted(listing(self.folder)) if self._salvage else listing(self.folder).segments
         self._files = [each for each in listed if each.path not in self._foreign]
 
     def _sifted(self, files: Listing) -> list[SegmentFile]:
@@ -102,9 +101,9 @@ class Cursor:
 
     def _before_all(self) -> Iterator[Placed]:
         """A gap for what stood before the first segment, where its files are gone and that was no retention."""
-        first = next(iter(self._files), None)
-        if first is None or not (self._salvage and self._headless) or first.seq_first <= self.seq:
+        if not (self._headless and self._files) or self._files[0].seq_first <= self.seq:
             return
+        first = self._files[0]
         segment = self._open(first, last=False)
         error = MissingEvents(first.path, offset=0, missing=Seq(self.seq), found=first.seq_first)
         self._note(f"{first.path.name}: {error.reason}")
