@@ -1,9 +1,10 @@
 """Copy a journal: what can be read is written anew, as it was or rewritten, and a `Gap` says what cannot.
 
-Rule: never in place. The run that is recovered is evidence; the copy is a journal like any other, sealed and
-whole, with the same numbers, times and steps, that the doctor finds nothing wrong with but its gaps.
+Rule: never in place, and all of a rank or nothing. The run that is recovered is evidence; the copy has its name once it is a
+journal like any other, sealed and whole, with the same numbers, times and steps, that the doctor finds nothing wrong with but its gaps.
 """
 
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from radixledger.journal.codec import Decoder, Encoder, NotEvents, fingerprint, gap_frame
 from radixledger.journal.cursor import Cursor, Placed
-from radixledger.journal.disk import Disk
+from radixledger.journal.disk import TEMPORARY, Disk
 from radixledger.journal.errors import NoJournal, ReaderError, RunExists
 from radixledger.journal.events import SCHEMA_VERSION, AnyEvent, Gap, Opened
 from radixledger.journal.folder import SnapshotRef, rank_folder, snapshot_path
@@ -62,19 +63,33 @@ def recover(
     reader = JournalReader(run, rank, salvage=True)
     first = reader.first_seq
     done = Recovered(rank, str(folder))
-    copy = _Copy(folder, done, {int(ref.seq) for ref in reader.snapshots()}, rewrite)
+    making = folder.with_name(folder.name + TEMPORARY)
+    if making.exists():  # of an attempt that was killed
+        shutil.rmtree(making)
+    try:
+        _fill(
+            _Copy(making, done, {int(ref.seq) for ref in reader.snapshots()}, rewrite), reader, first, advance
+        )
+        if not done.segments:
+            raise NoJournal(reader.folder, "there is no event that could be copied")
+        Disk().rename(making, folder)
+    except BaseException:
+        shutil.rmtree(making, ignore_errors=True)
+        raise
+    Disk().sync_folder(to)
+    return done
+
+
+def _fill(copy: "_Copy", reader: JournalReader, first: Seq, advance: Callable[[int], None]) -> None:
     with closing(
-        Cursor(reader.folder, rank, first, salvage=True, note=copy.note, headless=first == 1)
+        Cursor(reader.folder, reader.rank, first, salvage=True, note=copy.note, headless=first == 1)
     ) as cursor:
         for placed in cursor.run():
             copy.write(placed)
             advance(sum(each.event_count for each in placed.frames))
     copy.finish_segment()
-    if not done.segments:
-        raise NoJournal(reader.folder, "there is no event that could be copied")
     for ref in reader.snapshots():
         copy.write_snapshot(reader, ref)
-    return done
 
 
 def demand_absent(to: Path, rank: Rank) -> Path:

@@ -4,21 +4,23 @@ Rule: these commands only read, and `recover` and `redact` write a copy; a journ
 written, can be given to any of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 import msgspec
 
 from radixledger.journal.doctor import RankReport, Verdict, examine
+from radixledger.journal.errors import NoJournal, ReaderError
 from radixledger.journal.events import Gap
+from radixledger.journal.folder import rank_folder
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
-from radixledger.journal.recover import Recovered
+from radixledger.journal.recover import Recovered, demand_absent
 from radixledger.journal.recover import recover as recover_rank
 from radixledger.journal.redact import default_key_path, load_or_create_key, spelled_out
 from radixledger.journal.tally import tally
-from radixledger.journal.units import Seq
+from radixledger.journal.units import Rank, Seq
 from radixledger.replay.export.redaction import demand_tokens
 from radixledger.replay.export.redaction import redact as redact_rank
 from radixledger.tools.console import (
@@ -49,7 +51,7 @@ from radixledger.tools.numbers import Whole
 from radixledger.tools.places import check_key_place, check_run_place
 from radixledger.tools.printable import say
 from radixledger.tools.ranks import ranks_option, the_absent, the_ranks
-from radixledger.tools.run_argument import as_given, existing_run_argument
+from radixledger.tools.run_argument import as_given, existing_run_argument, in_given_words
 from radixledger.tools.times import time_ns_of
 
 
@@ -212,7 +214,7 @@ def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
     """
     absent = the_absent(run, ranks)
     with progress("examining bytes") as advance:
-        reports = [examine(run, rank, advance) for rank in the_ranks(run, ranks)]
+        reports = [_examined(run, rank, advance) for rank in the_ranks(run, ranks)]
     if as_json:
         nothing = [
             RankReport(rank, 0, problems=[each.sentence()]) for each in absent for rank in each.missing
@@ -232,6 +234,16 @@ def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
         exit_with(FINDINGS)
 
 
+def _examined(run: Path, rank: Rank, advance: Callable[[int], None]) -> RankReport:
+    """What there is to say of a rank; of one whose folder is there and holds no segment, that."""
+    try:
+        return examine(run, rank, advance)
+    except NoJournal as error:
+        if not rank_folder(run, rank).is_dir():
+            raise
+        return RankReport(rank, 0, problems=[in_given_words(str(error))])
+
+
 @command.command(
     short_help="Copy what can be read into a new run.",
     epilog=examples("radixledger journal recover RUN --to COPY", "radixledger journal doctor COPY"),
@@ -243,13 +255,25 @@ def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
 def recover(run: Path, to: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
     """Copy what can be read into a new run, with a Gap for what cannot. RUN itself is not touched.
 
-    The exit code is 1 where events were lost.
+    A rank is copied whole or not at all. The exit code is 1 where events were lost, or a rank of which nothing can be read.
     """
     _demand_room(run, to)
+    chosen = the_ranks(run, ranks)
+    for rank in chosen:
+        demand_absent(to, rank)
     with progress("copying events") as advance:
-        _tell_copied(
-            [recover_rank(run, rank, to, advance) for rank in the_ranks(run, ranks)], as_json=as_json
-        )
+        done = [_recovered(run, rank, to, advance, alone=len(chosen) == 1) for rank in chosen]
+    _tell_copied(done, as_json=as_json)
+
+
+def _recovered(run: Path, rank: Rank, to: Path, advance: Callable[[int], None], *, alone: bool) -> Recovered:
+    """What became of a rank; where it is not `alone`, the others are copied though nothing can be read of it."""
+    try:
+        return recover_rank(run, rank, to, advance)
+    except ReaderError as error:
+        if alone:
+            raise
+        return Recovered(rank, "", notices=[f"not copied: {in_given_words(str(error))}"])
 
 
 @command.command(
@@ -298,5 +322,5 @@ def _tell_copied(done: list[Recovered], *, as_json: bool) -> None:
         print_json(done)
     else:
         print_recovered(done)
-    if any(each.lost for each in done):
+    if any(each.lost or not each.segments for each in done):
         exit_with(FINDINGS)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from radixledger.journal.seal import seal
 from radixledger.tools.cli import run as radixledger
 
 from ..replay.runs import written
@@ -116,3 +117,50 @@ def test_a_segment_of_another_rank_does_not_hide_what_is_wrong_in_this_one(
     kinds = {each["rank"]: each for each in json.loads(told(f"triage {incident} --json", capsys)[1])["ranks"]}
     assert (kinds[1]["kind"], kinds[1]["explained"]["first"]["seq"]) == ("wrong", 479)
     assert any("set aside" in notice for notice in kinds[1]["report"]["notices"])
+
+
+@pytest.fixture
+def hollow(run: Path) -> Path:
+    """Rank 0 whole, and of rank 1 a folder without a file."""
+    shutil.rmtree(run / "rank-0001")
+    (run / "rank-0001").mkdir()
+    return run
+
+
+def test_the_doctor_goes_on_with_the_others_where_a_folder_is_empty(hollow: Path, capsys: Capture) -> None:
+    code, out, _ = told("journal doctor run", capsys)
+    assert code == 3
+    assert "rank 0 is sound" in out
+    assert "rank 1 has findings" in out
+    assert "its folder holds no segment" in out
+
+
+def test_recover_copies_the_others_and_the_copy_is_not_called_clean(hollow: Path, capsys: Capture) -> None:
+    code, out, _ = told("journal recover run --to copy", capsys)
+    assert code == 1
+    assert "rank 1: not copied: " in out
+    assert sorted(each.name for each in Path("copy").iterdir()) == ["rank-0000"]
+    assert json.loads(told("triage copy --json", capsys)[1])["verdict"] == "incomplete"
+    assert told("triage copy --no-report", capsys)[0] == 1
+
+
+def test_recover_leaves_no_part_of_a_rank_where_it_cannot_end(
+    run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fills up behind the first segment: no folder has the name of a rank that is not whole."""
+    sealed: list[object] = []
+
+    def seal_one(*arguments: object) -> None:
+        if sealed:
+            raise OSError(28, "No space left on device")
+        sealed.append(seal(*arguments))  # type: ignore[arg-type]
+
+    monkeypatch.setattr("radixledger.journal.recover.seal", seal_one)
+    assert told("journal recover run --to copy", capsys)[0] == 3
+    assert list(Path("copy").iterdir()) == []
+
+
+def test_nobody_is_told_of_a_rank_that_was_asked_for_and_is_nowhere(run: Path, capsys: Capture) -> None:
+    assert told("journal doctor run --rank 7", capsys)[0] == 3
+    assert told("journal recover run --to copy --rank 7", capsys)[0] == 3
+    assert not Path("copy").exists()
