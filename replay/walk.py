@@ -7,14 +7,14 @@ judged, so nothing is told, until a recorded digest agrees or a new epoch begins
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from radixledger.cache.digest import digest
 from radixledger.cache.evolve import evolve
 from radixledger.cache.laws.of_events import EventLaws
 from radixledger.cache.state import Finding, State
-from radixledger.journal.events import AnyEvent, Closed, Digested, Gap, Opened
+from radixledger.journal.events import AnyEvent, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
 from radixledger.replay.fold import begun, check_opened, enter
+from radixledger.replay.known import Known
 
 
 class Walked(NamedTuple):
@@ -37,7 +37,7 @@ def walk(
 
     Raises Unfoldable and whatever reading raises.
     """
-    laws, judged = EventLaws(), True
+    laws, known = EventLaws(), Known()
     for frame in frames:
         events, first = frame.events, 0
         if state is None:
@@ -49,28 +49,16 @@ def walk(
             enter(state, frame)
         for at in range(first, len(events)):
             event = events[at]
-            judged = _judged(state, event, judged)
+            if type(event) is Opened:
+                check_opened(event, state.seq + 1)
+            known.see(state, event)
             found = [*laws.broken_by(state, events, at)]
             evolve(state, event)
             found += state.findings
             state.findings.clear()
             if at == len(events) - 1:
                 found += laws.at_the_end(state, events)
-            yield Walked(frame, state.seq, event, state, found if judged else [])
-
-
-def _judged(state: State, event: AnyEvent, judged: bool) -> bool:
-    """Whether the state before an event is known to be the writer's."""
-    match event:
-        case Opened():
-            check_opened(event, state.seq + 1)
-            return True
-        case Gap():
-            return False
-        case Digested() | Closed():
-            return judged or digest(state) == event.digest
-        case _:
-            return judged
+            yield Walked(frame, state.seq, event, state, [] if known.lost_at else found)
 
 
 def told_wrong(broken: Iterable[Finding]) -> str:

@@ -7,14 +7,16 @@ those evictable that it alone held.
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from radixledger.cache.state import Node, State
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import TO_ROOT
 from radixledger.replay.fold import moments
+from radixledger.replay.known import Known
 from radixledger.replay.locks.holds import UNTOLD, Hold, LockFault
 from radixledger.replay.locks.locks import Locks
-from radixledger.replay.seek import Watch, beginning_of, check_known
+from radixledger.replay.seek import Watch, beginning_of, check_known, opened_of
 
 
 class Holding(Struct, frozen=True):
@@ -75,6 +77,8 @@ class LockReport(Struct, frozen=True):
     holds: list[Holding]
     faults: list[LockFault]
     fault_count: int
+    lost_at: int = 0
+    """Where events are missing, so that the locks behind are not known: then this is as of just before that. 0 where they are."""
 
     @property
     def clean(self) -> bool:
@@ -88,14 +92,21 @@ def locks_at(reader: JournalReader, seq: int, watch: Watch = iter) -> LockReport
     The journal is read from its beginning, because a lock knows its own age and no snapshot does.
     """
     check_known(reader, seq)
-    begin = beginning_of(reader)
-    locks, state, frame, last = Locks(begin.state), begin.state, None, None
-    for last in moments(watch(reader.frames(begin.next_seq)), state, reader.opened):
+    begin, known = beginning_of(reader), Known()
+    locks, state, frame = Locks(begin.state), begin.state, None
+    frames = known.frames(reader, watch(reader.frames(begin.next_seq)))
+    for last in moments(frames, state, opened_of(reader)):
         state = last.state
         if last.seq > seq:
             break
-        frame = last.frame
-        locks.see(last)
+        frame, before = last.frame, known.lost_at
+        known.see(state, last.event)
+        if before and not known.lost_at:
+            locks = _begun_again(locks, state)
+        if not known.lost_at:
+            locks.see(last)
+    if known.lost_at > begin.next_seq:
+        return replace(locks_at(reader, _told_before(reader, known.lost_at), watch), lost_at=known.lost_at)
     assert state is not None, "a fold of nothing raises"
     step, time_ns = (frame.step, frame.time_ns) if frame is not None else (0, 0)
     return LockReport(
@@ -106,8 +117,21 @@ def locks_at(reader: JournalReader, seq: int, watch: Watch = iter) -> LockReport
         swa_capacity=state.swa.capacity, swa_available=state.swa.available,
         swa_evictable=state.swa_evictable, swa_protected=state.swa_protected,
         holds=[holding_of(state, hold, locks, step) for hold in locks.holds],
-        faults=locks.faults, fault_count=locks.fault_count,
+        faults=locks.faults, fault_count=locks.fault_count, lost_at=known.lost_at,
     )  # fmt: skip
+
+
+def _begun_again(locks: Locks, state: State) -> Locks:
+    """The receipts of a state that is known again, with what was told of those before."""
+    again = Locks(state)
+    again.faults, again.fault_count, again.pressed = locks.faults, locks.fault_count, locks.pressed
+    return again
+
+
+def _told_before(reader: JournalReader, lost_at: int) -> int:
+    """The last event that is told before what is missing at `lost_at`."""
+    frames = (frame.seq_last for frame in reader.frames() if frame.seq_last < lost_at)
+    return max(frames, default=int(reader.first_seq))
 
 
 def holding_of(state: State, hold: Hold, locks: Locks, step: int) -> Holding:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from radixledger.cache.state import State
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.reader import JournalReader, SnapshotRef
+from radixledger.replay.known import reached
+from radixledger.replay.search.every_command import first_of_all
 from radixledger.replay.search.found import Ask, Found, tell
 from radixledger.replay.search.halving import frame_at, halved, seq_of, states_behind
 from radixledger.replay.seek import Watch, load, state_at
@@ -22,9 +24,13 @@ FOLDED_AT_ONCE = 256
 def turned(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
     """Where the answer turned to yes, by snapshots; raises NoBaseline, Unfoldable and whatever reading raises.
 
-    Where it is no at the end, the oldest snapshot counts at which it is yes.
+    Where it is no at the end, the oldest snapshot counts at which it is yes. Where the place, or the end, lies behind missing events, a
+    state says nothing: then every command is looked at behind which it is known.
     """
-    return _Search(reader, ask, watch).run()
+    found = _Search(reader, ask, watch).run()
+    if reached(reader, reader.last_seq)[1] or (found.first and reached(reader, found.last)[1]):
+        return first_of_all(reader, ask, watch)
+    return found
 
 
 def turned_at(reader: JournalReader, ask: Callable[[int], str]) -> Found:

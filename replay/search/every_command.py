@@ -7,27 +7,42 @@ from collections.abc import Callable, Iterable, Iterator
 
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.fold import fold
+from radixledger.journal.units import Seq
+from radixledger.replay.fold import enter, fold
+from radixledger.replay.known import Known, unknown_words
 from radixledger.replay.search.found import TURNS_KEPT, Ask, Found, Turn, tell
 from radixledger.replay.seek import Watch, beginning_of, opened_of
 from radixledger.replay.walk import walk
 
 
 def first_of_all(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
-    """The first command behind which the answer is yes: every command is looked at. Raises as `turned` does."""
-    begin, opened = beginning_of(reader), opened_of(reader)
-    state = begin.state
+    """The first command behind which the answer is yes: every command is looked at, but for those behind which the state is not known.
+
+    Raises as `turned` does.
+    """
+    begin, opened, known = beginning_of(reader), opened_of(reader), Known()
+    state, lost = begin.state, set[int]()
 
     def looked() -> Iterator[tuple[Frame, str]]:
         nonlocal state
-        for frame in watch(reader.frames(begin.next_seq)):
-            state = fold((frame,), state, opened=opened)
-            yield frame, ask(state)
+        for frame in known.frames(reader, watch(reader.frames(begin.next_seq))):
+            for at, event in enumerate(frame.events):
+                alone = frame._replace(seq_first=Seq(frame.seq_first + at), events=[event])
+                if state is not None:
+                    enter(state, alone)
+                    known.see(state, event)
+                state = fold((alone,), state, opened=opened)
+            assert state is not None, "a frame has an event"
+            lost.add(known.lost_at)
+            if not known.lost_at:
+                yield frame, ask(state)
 
     found = Found(every_command=True, no_at=begin.next_seq - 1)
     if state is not None and ask(state):
         found.first, found.last, found.no_at = state.seq, state.seq, 0
-    return _all_turns(found, looked())
+    found = _all_turns(found, looked())
+    found.notices += [f"{unknown_words(each)}; it was not asked there" for each in sorted(lost - {0})]
+    return found
 
 
 def first_of_all_at(reader: JournalReader, ask: Callable[[int], str], watch: Watch = iter) -> Found:

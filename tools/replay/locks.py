@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from radixledger.journal.reader import JournalReader
+from radixledger.replay.known import unknown_words
 from radixledger.replay.locks.lock_report import Holding, LockReport, locks_at
 from radixledger.tools.console import (
     FINDINGS,
@@ -65,6 +66,8 @@ def command(run: Path, ranks: tuple[int, ...], at: str | None, salvage: bool, as
         seq = reader.last_seq if at is None else seq_of(reader, at)
         with watched(run, rank) as watch:
             reports.append(locks_at(reader, seq, watch))
+        if reports[-1].lost_at:
+            remark(f"rank {rank}: {unknown_words(reports[-1].lost_at)}; these are the locks just before it")
         for notice in reader.notices:
             remark(f"rank {rank}: {notice}")
     if as_json:

@@ -9,7 +9,7 @@ import click
 
 from radixledger.cache.state import State
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.seek import state_at
+from radixledger.replay.known import reached, unknown_words
 from radixledger.tools import state_text
 from radixledger.tools.console import (
     FINDINGS,
@@ -66,14 +66,20 @@ def command(
 ) -> None:
     """Show the state after an event, or as of a time: pools, accounts, requests, locks and the tree.
 
-    It is folded from the nearest snapshot. Exit code 1 where what was folded broke a law.
+    It is folded from the nearest snapshot. Exit code 1 where what was folded broke a law; behind missing
+    events none is judged, and stderr says so.
     """
     reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
     seq = reader.last_seq if at is None else seq_of(reader, at)
     with watched(run, reader.rank) as watch:
-        found = state_at(reader, seq, watch)
+        found, lost_at = reached(reader, seq, watch)
     frame = next(iter(reader.frames(seq)))
-    place = {"event": seq, "time": time_text(frame.time_ns), "step": frame.step}
+    place: dict[str, object] = {"event": seq, "time": time_text(frame.time_ns), "step": frame.step}
+    if lost_at:
+        place["not known behind"] = lost_at
+        remark(
+            f"{unknown_words(lost_at)}; what is shown is what the events that are here give, and no state that was"
+        )
     left_out = set(PARTS) - set(parts) if parts else set[str]()
     if as_json:
         hidden = {IN_JSON.get(part, part) for part in left_out}

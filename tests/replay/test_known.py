@@ -1,0 +1,67 @@
+"""Where events are missing a healthy rank is accused of nothing, and what is not known is said (J11, J14)."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from radixledger.journal.reader import JournalReader
+from radixledger.replay.known import reached
+from radixledger.replay.laws import OF_STATES
+from radixledger.replay.locks.lock_report import locks_at
+from radixledger.replay.search.bisect import turned
+from radixledger.replay.search.found import of_laws
+from radixledger.replay.seek import state_at
+from radixledger.tools.cli import run as radixledger
+
+from .runs import RANK
+
+INCIDENT = Path(__file__).parents[2] / "docs" / "incident"
+LOST = 905
+"""The gap stands in the last place of the segment that is removed."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rank 0 of the shipped incident, which is healthy, without its middle segment."""
+    run = tmp_path_factory.mktemp("gap") / "incident"
+    shutil.copytree(INCIDENT / "rank-0000", run / "rank-0000")
+    (run / "rank-0000" / "00000000000000000466.sealed").unlink()
+    return run
+
+
+@pytest.fixture
+def reader(run: Path) -> JournalReader:
+    return JournalReader(run, RANK, salvage=True)
+
+
+def test_the_state_before_a_gap_is_known_and_behind_it_no_finding_is_told(reader: JournalReader) -> None:
+    """J11, J12."""
+    for seq in (1, 2, 465):
+        state, lost_at = reached(reader, seq)
+        assert (state.seq, lost_at, state.findings) == (seq, 0, [])
+    assert state_at(reader, reader.last_seq).findings, "told without knowing, laws were broken"
+    state, lost_at = reached(reader, reader.last_seq)
+    assert (state.seq, lost_at, state.findings) == (reader.last_seq, LOST, [])
+
+
+def test_no_law_is_said_to_be_broken_where_the_state_is_not_known(reader: JournalReader) -> None:
+    """J14, J15: every law of states, by halves; what is asked of states is asked before the gap."""
+    found = turned(reader, of_laws([*OF_STATES.values()]))
+    assert (found.first, found.no_at, found.every_command) == (0, 465, True)
+    assert any(f"missing at event {LOST}" in notice for notice in found.notices)
+
+
+def test_the_locks_behind_a_gap_are_those_just_before_it(reader: JournalReader) -> None:
+    """N15."""
+    report, before = locks_at(reader, reader.last_seq), locks_at(reader, 465)
+    assert (report.fault_count, report.lost_at, before.lost_at) == (0, LOST, 0)
+    assert (report.seq, report.holds) == (before.seq, before.holds)
+    assert report.holds, "somebody holds a lock there"
+
+
+def test_the_commands_say_so_and_blame_nobody(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ("state", "locks", "bisect --law every_page_has_one_owner"):
+        assert radixledger(["replay", *words.split(), str(run), "--salvage"]) == 0
+        said = " ".join("".join(capsys.readouterr()).split())
+        assert f"events are missing at event {LOST}: behind it the state is not known" in said, words
