@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from radixledger.journal.belonging import Sieve, Stranger
 from radixledger.journal.codec import Decoder, NotEvents
 from radixledger.journal.errors import Damaged, NoBaseline, ReaderError
-from radixledger.journal.events import Gap
+from radixledger.journal.events import Closed, Gap
 from radixledger.journal.folder import LOCK_NAME, SnapshotRef, listing, open_segment
 from radixledger.journal.frame import RawFrame, chain_after
 from radixledger.journal.live import LiveSegment
@@ -24,6 +24,12 @@ from radixledger.journal.reader import JournalReader
 from radixledger.journal.segment import Heading, Segment, SegmentFile, UnfinishedHeading
 from radixledger.journal.snapshot import read_snapshot
 from radixledger.journal.units import Rank
+
+UNSAID = (
+    "the last segment is sealed and does not end with Closed: a later one may be missing; so do journals end whose writer was"
+    " closed before its rank, and copies of those that had no end"
+)
+"""The mark of a journal whose end was not collected; no finding, because others have it too."""
 
 
 class Verdict(StrEnum):
@@ -55,6 +61,8 @@ class SegmentReport(Struct):
     frames: int = 0
     lost: int = 0
     bytes: int = 0
+    closed: bool = False
+    """Whether it ends with `Closed`."""
     verdict: Verdict = Verdict.CLEAN
     problems: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -108,6 +116,8 @@ def examine(run: Path, rank: Rank, advance: Callable[[int], None] = lambda _: No
     for listed, stop in zip(own, stops, strict=True):
         report.segments.append(_examine_segment(listed, stop, line))
         advance(report.segments[-1].bytes)
+    if reader.ends_sealed and report.segments[-1].verdict is Verdict.CLEAN and not report.segments[-1].closed:
+        report.notices.append(UNSAID)
     report.segments += [_stranger(each) for each in strangers]
     report.snapshots = [_examine_snapshot(ref, line) for ref in files.snapshots]
     if own[0].seq_first > reader.first_seq:
@@ -229,6 +239,7 @@ def _count(raw: RawFrame, decoder: Decoder, found: SegmentReport) -> None:
         found.lost += raw.event_count
         return
     found.events += len(events)
+    found.closed = isinstance(events[-1], Closed)
     if isinstance(events[0], Gap):
         found.lost += events[0].lost
         found.blame(

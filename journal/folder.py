@@ -68,8 +68,21 @@ def ranks_in(run: Path) -> list[Rank]:
         Rank(int(number)) for number in numbers if number.isdecimal() and number == f"{int(number):04d}"
     )
     if not ranks:
-        raise NoJournal(run, "this folder holds no rank-NNNN folder, so it is no run")
+        raise NoJournal(run, _no_run(run))
     return ranks
+
+
+def _no_run(folder: Path) -> str:
+    """Why a folder is no run; of one that a rank lies in, which run to name instead."""
+    whole = folder.absolute()
+    number = whole.name.removeprefix(_RANK_PREFIX)
+    if (
+        number.isdecimal()
+        and whole == rank_folder(whole.parent, Rank(int(number)))
+        and listing(folder).segments
+    ):
+        return f"this is the folder of a rank, and no run: name {folder.parent if folder.name else whole.parent}, with --rank {int(number)}"
+    return "this folder holds no rank-NNNN folder, so it is no run"
 
 
 def snapshot_path(folder: Path, seq: Seq) -> Path:

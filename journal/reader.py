@@ -16,7 +16,7 @@ from radixledger.journal.errors import Damaged, NoBaseline, NoJournal, NoSuchEve
 from radixledger.journal.events import AnyEvent, Gap, Opened
 from radixledger.journal.folder import SnapshotRef, listing, open_segment, rank_folder, ranks_in
 from radixledger.journal.frame import Frame, RawFrame
-from radixledger.journal.segment import Heading, SegmentFile, UnfinishedHeading
+from radixledger.journal.segment import Form, Heading, SegmentFile, UnfinishedHeading
 from radixledger.journal.snapshot import read_snapshot
 from radixledger.journal.units import Rank, Seq
 
@@ -72,6 +72,11 @@ class JournalReader:
                 segment.seek(Seq(1 << 63))
                 return Seq(segment.seq_next - 1)
         return Seq(self.first_seq - 1)
+
+    @property
+    def ends_sealed(self) -> bool:
+        """Whether the last segment is sealed; a writer at work, or one that was killed, leaves a live one behind those."""
+        return self._segments()[-1].form is Form.SEALED
 
     @property
     def opened(self) -> Opened:

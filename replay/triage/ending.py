@@ -97,6 +97,8 @@ class Ending(Struct):
     """What is known at the end of a journal."""
 
     closed: bool = False
+    sealed: bool = False
+    """Whether the last segment is sealed, as a writer that is at work, or was killed, does not leave it."""
     idle: bool = False
     last_step: int = 0
     stepped: bool = False

@@ -179,7 +179,11 @@ def _unreadable(told: RankTriage) -> Iterator[str]:
 
 def _clean(told: RankTriage) -> Iterator[str]:
     report, ending = told.report, told.ending
-    how = "closed by its writer" if ending.closed else "its writer is at work, or died without saying so"
+    how = "its writer is at work, or died without saying so"
+    if ending.closed:
+        how = "closed by its writer"
+    elif ending.sealed:
+        how = "it ends with a sealed segment and without Closed: a later one may be missing, or its writer was closed before its rank"
     yield f"clean: no law is broken in {counted(report.events, 'event')} up to step {ending.last_step:,}; {how}."
 
 

@@ -162,6 +162,7 @@ def triage_rank(run: Path, rank: Rank, watched: Watched = unwatched) -> RankTria
         report.unreadable = str(error)
     ending = passing.finish(state)
     if reader is not None:
+        ending.sealed = reader.ends_sealed
         report.notices += reader.notices
         violation = first_violation(reader, report)
         if violation is not None:

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from radixledger.journal.seal import seal
+from radixledger.journal.writer import Sealing
 from radixledger.tools.cli import run as radixledger
 
+from ..journal.written import some_commands, write
 from ..replay.runs import written
 
 Capture = pytest.CaptureFixture[str]
@@ -164,3 +166,28 @@ def test_nobody_is_told_of_a_rank_that_was_asked_for_and_is_nowhere(run: Path, c
     assert told("journal doctor run --rank 7", capsys)[0] == 3
     assert told("journal recover run --to copy --rank 7", capsys)[0] == 3
     assert not Path("copy").exists()
+
+
+def test_a_sealed_end_without_closed_deserves_a_word(run: Path, capsys: Capture) -> None:
+    """J14: the last segment was deleted; no finding, because others end so too."""
+    assert "Closed: a" not in told("journal doctor run", capsys)[1]
+    assert "; closed by its writer" in told("triage run --no-report", capsys)[1]
+    *_, last = sorted((run / "rank-0001").glob("*.sealed"))
+    last.unlink()
+    code, out, _ = told("journal doctor run", capsys)
+    assert code == 0
+    assert "  - the last segment is sealed and does not end with Closed" in " ".join(out.split("\n"))
+    code, out, _ = told("triage run --rank 1 --no-report", capsys)
+    assert (code, "it ends with a sealed segment and without Closed" in out) == (0, True)
+
+
+def test_a_live_end_without_closed_is_that_of_a_writer_at_work_or_killed(run: Path, capsys: Capture) -> None:
+    shutil.rmtree(run)
+    write(run, some_commands(20), sealing=Sealing.NEVER)
+    assert "the last segment is sealed" not in told("journal doctor run", capsys)[1]
+
+
+@pytest.mark.parametrize("command", ["replay verify", "journal doctor", "sql --checks"])
+def test_the_folder_of_a_rank_is_told_from_a_run(command: str, run: Path, capsys: Capture) -> None:
+    code, _, err = told(f"{command} run/rank-0001", capsys)
+    assert (code, "name run, with --rank 1" in err) == (3, True)
