@@ -230,6 +230,8 @@ class Audit:
                    expected=event.expected, found=event.found)  # fmt: skip
 
     def _gap(self, state: State, event: Gap) -> None:
+        if not self.report.gaps:
+            self.report.whole_until = state.seq + 1 - event.lost
         self.report.gaps += 1
         self.report.lost += event.lost
         self._tell(MISSING, f"{counted(event.lost, 'event')} lost: {event.reason}")

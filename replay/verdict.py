@@ -67,6 +67,8 @@ class RankReport(Struct):
     gaps: int = 0
     lost: int = 0
     """Events that gaps say are missing."""
+    whole_until: int | None = None
+    """The last event before the first gap; None where there is none."""
     unjudged: int = 0
     """Events behind a gap, before anything was there again to judge them by."""
     refusals: dict[str, int] = {}

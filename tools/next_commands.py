@@ -1,6 +1,6 @@
 """What to run next, once triage has a verdict: commands that can be pasted, each with what it answers.
 
-Rule: every command is one of ours, with the run, the rank and the numbers filled in; a damaged journal is read with
+Rule: every command is one of ours, but for the look at what may not be read, with the run, the rank and the numbers filled in; a damaged journal is read with
 `--salvage`, and only by commands that have it; what another server decided is not sent to `reduce`.
 """
 
@@ -30,7 +30,14 @@ def next_commands(told: RankTriage) -> list[tuple[str, str]]:
         out += _of_a_leak(told, f"{run} --rank {told.rank}", salvage)
     elif told.kind == "turned down":
         out += _of_a_refusal(told, f"{run} --rank {told.rank}", salvage)
-    if told.damage or told.report.gaps or told.kind == "unreadable":
+    if told.denied:
+        path = shlex.quote(as_given(Path(told.denied)))
+        out.append(
+            (f"ls -ld {path}", "who may read it: ask as that user, or have it made readable (chmod, chown)")
+        )
+    elif told.report.gaps and not (told.damage or told.report.unreadable):
+        out += _of_a_told_gap(told, f"{run} --rank {told.rank}")
+    elif told.damage or told.report.gaps or told.kind == "unreadable":
         out.append((f"radixledger journal doctor {run}", "which files are damaged, and where"))
         out.append((f"radixledger journal recover {run} --to copy", "a copy of all that can be read"))
     elif told.kind == "clean":
@@ -38,6 +45,16 @@ def next_commands(told: RankTriage) -> list[tuple[str, str]]:
         out.append((f"radixledger sql {run} occupancy", "whether a pool was full, and who had it"))
     if not salvage and told.kind != "unreadable":
         out.append((f"radixledger sql {run} --checks", "a second opinion, and how many more like it"))
+    return out
+
+
+def _of_a_told_gap(told: RankTriage, place: str) -> list[tuple[str, str]]:
+    """Of a journal whose files are whole, as a copy that `recover` made: another copy would be the same."""
+    out = []
+    if told.report.whole_until:
+        state = f"radixledger replay state {place} --at {told.report.whole_until}"
+        out.append((state, "what was true just before the first gap"))
+    out.append((f"radixledger journal cat {place} --type Gap", "what is lost, and why"))
     return out
 
 

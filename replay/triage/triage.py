@@ -51,6 +51,8 @@ class RankTriage(Struct):
     damage: list[str]
     ending: Ending
     explained: Explained | None = None
+    denied: str = ""
+    """The file or folder that may not be read; empty where that is not why."""
 
     @property
     def has_findings(self) -> bool:
@@ -152,7 +154,7 @@ def _place_of(folder: Path) -> tuple[Path, Rank]:
 def triage_rank(run: Path, rank: Rank, watched: Watched = unwatched) -> RankTriage:
     """What is wrong with one rank, first of all; whatever its files are, this returns."""
     report = RankReport(run=run.absolute().name, rank=rank)
-    passing, state, explained, reader = Passing(), None, None, None
+    passing, state, explained, reader, denied = Passing(), None, None, None, ""
     try:
         reader = JournalReader(run, rank, salvage=True)
         begin = _beginning(reader, report)
@@ -160,6 +162,7 @@ def triage_rank(run: Path, rank: Rank, watched: Watched = unwatched) -> RankTria
             state = judge(reader, begin, report, lambda frames: passing.watch(watch(frames)))
     except (JournalError, OSError) as error:
         report.unreadable = str(error)
+        denied = str(error.filename or "") if isinstance(error, PermissionError) else ""
     ending = passing.finish(state)
     if reader is not None:
         ending.sealed = reader.ends_sealed
@@ -172,7 +175,7 @@ def triage_rank(run: Path, rank: Rank, watched: Watched = unwatched) -> RankTria
                 explained = explain(reader, first, also, before, watch)
     return RankTriage(
         folder=str(run), run=report.run, rank=rank, kind=_kind(report, ending, explained), report=report,
-        damage=_damage(report), ending=ending, explained=explained,
+        damage=_damage(report), ending=ending, explained=explained, denied=denied,
     )  # fmt: skip
 
 

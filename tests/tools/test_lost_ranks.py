@@ -191,3 +191,32 @@ def test_a_live_end_without_closed_is_that_of_a_writer_at_work_or_killed(run: Pa
 def test_the_folder_of_a_rank_is_told_from_a_run(command: str, run: Path, capsys: Capture) -> None:
     code, _, err = told(f"{command} run/rank-0001", capsys)
     assert (code, "name run, with --rank 1" in err) == (3, True)
+
+
+def test_a_recovered_copy_is_not_sent_to_be_recovered_again(run: Path, capsys: Capture) -> None:
+    """Its files are whole: the state just before the gap is what can still be asked."""
+    middle = sorted((run / "rank-0001").glob("*.sealed"))[1]
+    middle.write_bytes(b"")
+    assert "journal recover" in told("triage run --rank 1 --no-report", capsys)[1]
+    told("journal recover run --to copy", capsys)
+    _, out, _ = told("triage copy --rank 1 --no-report", capsys)
+    before = int(middle.stem) - 1
+    assert "journal recover" not in out
+    assert f"radixledger replay state copy --rank 1 --at {before}" in out
+    code, out, _ = told(f"replay state copy --rank 1 --at {before}", capsys)
+    assert (code, str(before) in out.replace(",", "")) == (0, True)
+
+
+def test_what_may_not_be_read_is_sent_neither_to_the_doctor_nor_to_be_recovered(
+    run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", "run/rank-0001/first.sealed")
+
+    monkeypatch.setattr("radixledger.replay.triage.triage.judge", refuse)
+    code, out, _ = told("triage run --rank 1 --no-report", capsys)
+    assert code == 3
+    assert "ls -ld run/rank-0001/first.sealed" in out
+    assert "chmod" in out
+    assert "doctor" not in out
+    assert "recover" not in out
