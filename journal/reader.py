@@ -61,7 +61,7 @@ class JournalReader:
     def last_seq(self) -> Seq:
         """The last number that the journal holds now; `first_seq` - 1 where no event was written yet.
 
-        Raises Damaged where the last segment does not allow to say.
+        Raises Damaged where the last segment does not allow to say; in salvage the last that can be read counts.
         """
         for listed in reversed(self._segments()):
             try:
@@ -69,7 +69,12 @@ class JournalReader:
             except UnfinishedHeading:
                 continue
             with closing(segment):
-                segment.seek(Seq(1 << 63))
+                try:
+                    segment.seek(Seq(1 << 63))
+                except Damaged:
+                    if not self.salvage:
+                        raise
+                    return max((Seq(raw.seq_next - 1) for _, raw in self.raw_frames()), default=Seq(self.first_seq - 1))  # fmt: skip
                 return Seq(segment.seq_next - 1)
         return Seq(self.first_seq - 1)
 

@@ -134,7 +134,7 @@ class Audit:
             report.seq_first, report.time_first_ns = seq_first, time_ns
         report.events += count
         report.frames += 1
-        if self._adrift:
+        if self._adrift and type(events[0]) is not Gap:
             report.unjudged += count
         report.seq_last, report.time_last_ns = frame.seq_last, time_ns
 

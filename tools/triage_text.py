@@ -263,7 +263,9 @@ def _print_ending(ending: Ending, told: RankTriage, name: str) -> None:
     facts = {
         "commands turned down": refused or "none",
         "retractions": ending.retractions,
-        "live at the end": count_of(len(ending.live), "request"),
+        "live at the end": count_of(len(ending.live), "request")
+        if ending.known
+        else "not known behind the damage",
         "closed": "yes" if ending.closed else "no",
     }
     if told.report.events:

@@ -73,7 +73,7 @@ def _row(place: int, sheet: Sheet) -> str:
 
 def _besides(report: RankReport) -> Iterator[str]:
     if report.gaps:
-        yield f"{counted(report.lost, 'event')} lost in {counted(report.gaps, 'gap')}, {report.unjudged:,} behind them cannot be judged"
+        yield f"{counted(report.lost, 'event')} lost in {counted(report.gaps, 'gap')}, {report.unjudged:,} behind them can be judged by their pages alone"
     if not report.closed and not report.unreadable:
         yield "not closed by its writer"
     if report.refusals:

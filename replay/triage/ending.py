@@ -21,6 +21,7 @@ from radixledger.journal.causes import label, label_of
 from radixledger.journal.events import (
     Aborted,
     Admitted,
+    Closed,
     Extended,
     Finished,
     Locked,
@@ -97,8 +98,11 @@ class Ending(Struct):
     """What is known at the end of a journal."""
 
     closed: bool = False
+    """Whether `Closed` is the last event that is here."""
     sealed: bool = False
     """Whether the last segment is sealed, as a writer that is at work, or was killed, does not leave it."""
+    known: bool = False
+    """Whether the state at the end is: behind damage it need not be, and what is idle, live or leaked is not told."""
     idle: bool = False
     last_step: int = 0
     stepped: bool = False
@@ -141,8 +145,9 @@ class Passing:
         ending = self.ending
         ending.last_step = self._step
         ending.last = self._last()
+        ending.closed = bool(self._frames) and type(self._frames[-1].events[-1]) is Closed
         if state is not None:
-            ending.closed = state.closed
+            ending.known = True
             ending.idle = not (state.requests or state.running or state.transfers)
             ending.live = [self._left_behind(state, number) for number in islice(state.requests, TOLD)]
             ending.leaks = list(islice(leaks(state, self._on_its_way()), TOLD))

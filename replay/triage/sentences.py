@@ -163,6 +163,9 @@ def _leak(told: RankTriage) -> Iterator[str]:
 def _damaged(told: RankTriage) -> Iterator[str]:
     report = told.report
     judged = max(report.events - report.unjudged - report.gaps, 0)
+    if not (report.lost or report.unjudged):
+        yield f"damaged, as told below; nothing is wrong in the {counted(judged, 'event')} that can be read."
+        return
     missing = f"{report.lost:,} event{'s are' if report.lost > 1 else ' is'} missing, " if report.lost else ""
     yield (
         f"damaged: {missing}{report.unjudged:,} behind the damage can be judged by their pages alone; nothing is wrong in those, nor in the {judged:,} others."

@@ -5,13 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from radixledger.journal.events import Gap
 from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import Rank
 from radixledger.replay.known import reached
 from radixledger.replay.laws import OF_STATES
 from radixledger.replay.locks.lock_report import locks_at
 from radixledger.replay.search.bisect import turned
 from radixledger.replay.search.found import of_laws
 from radixledger.replay.seek import state_at
+from radixledger.replay.triage.align import span_of_step
+from radixledger.replay.triage.sentences import verdict
+from radixledger.replay.triage.triage import triage_rank
 from radixledger.tools.cli import run as radixledger
 
 from .runs import RANK
@@ -65,3 +70,39 @@ def test_the_commands_say_so_and_blame_nobody(run: Path, capsys: pytest.CaptureF
         assert radixledger(["replay", *words.split(), str(run), "--salvage"]) == 0
         said = " ".join("".join(capsys.readouterr()).split())
         assert f"events are missing at event {LOST}: behind it the state is not known" in said, words
+
+
+def test_triage_says_of_the_end_what_is_known_of_it_and_counts_no_gap(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """J14: the last event is there and closes; who was live then is not known."""
+    found = triage_rank(run, RANK)
+    report, ending = found.report, found.ending
+    assert (report.closed, ending.closed, ending.known, ending.live) == (True, True, False, [])
+    assert (report.events, report.gaps, report.lost, report.unjudged) == (751, 1, 440, 285)
+    assert verdict(found) == [
+        "damaged: 440 events are missing, 285 behind the damage can be judged by their pages alone; nothing is wrong in those, nor in the 465 others."
+    ]
+    assert radixledger(["triage", str(run)]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "live at the end not known behind the damage" in said
+    assert "closed yes" in said
+
+
+def test_the_events_of_a_step_are_found_whatever_is_missing_behind_or_before_them(tmp_path: Path) -> None:
+    """J14: a gap is of no step, and is not taken for an early one. A bit of the shipped incident's last segment is turned."""
+    run, one = Path(shutil.copytree(INCIDENT, tmp_path / "run")), Rank(1)
+    whole = [span_of_step(run, one, step) for step in range(90, 130)]
+    segment = run / "rank-0001" / "00000000000000000872.seg"
+    packed = bytearray(segment.read_bytes())
+    packed[12000] ^= 1
+    segment.write_bytes(packed)
+    frames = list(JournalReader(run, one, salvage=True).frames())
+    here = {seq for frame in frames if type(frame.events[0]) is not Gap for seq in range(frame.seq_first, frame.seq_last + 1)}  # fmt: skip
+    assert len(here) < frames[-1].seq_last, "something is lost"
+    compared = 0
+    for step, span in enumerate(whole, 90):
+        if span is not None and here.issuperset(told := range(span.seq_first, span.seq_last + 1)) and told:
+            assert span_of_step(run, one, step) == span
+            compared += 1
+    assert compared > 20

@@ -117,7 +117,7 @@ def _print_report(run: Path, report: RankReport) -> None:
     if report.gaps:
         lost, unjudged = count_text(report.lost), count_text(report.unjudged)
         lines.append(
-            f"{lost} events are lost in {count_of(report.gaps, 'gap')}; {unjudged} behind them cannot be judged"
+            f"{lost} events are lost in {count_of(report.gaps, 'gap')}; {unjudged} behind them can be judged by their pages alone"
         )
     lines += report.notices
     if report.unreadable:
