@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from radixledger.journal.accounts import Pool
 from radixledger.replay.counted import counted
 from radixledger.replay.report.drawing import ACCOUNTS, WIDTH, accounts_of, capacity_of, chart, lanes
+from radixledger.replay.report.packet import Record
 from radixledger.replay.report.phrases import Sheet, shown
+from radixledger.replay.verdict import MISSING
 
 OPEN_AT_ONCE = 4
 
@@ -64,20 +66,29 @@ def _pool(sheet: Sheet, pool: Pool) -> str:
     track = sheet.track
     size = track.opened.config.page_size if track.opened else 1
     unit = "state slots" if pool is Pool.RECURRENT else f"pages of {counted(size, 'token')}"
-    least = min(range(len(track.buckets)), key=lambda each: track.buckets[each].least_free[pool])
-    end = dict(
-        zip((name for name, _, _ in ACCOUNTS), accounts_of(pool, track.buckets[-1].numbers), strict=True)
-    )
-    held = ", ".join(
-        f"{title} {end[name]:,}" for name, title, _ in reversed(ACCOUNTS) if end[name] and name != "reserved"
-    )
-    fewest = track.buckets[least]
+    lost = 0 if sheet.told.ending.known else _lost_at(sheet)
+    known = [each for each in track.buckets if not lost or each.seq < lost] or track.buckets[:1]
+    fewest = min(known, key=lambda each: each.least_free[pool])
+    held = f"not known, events are missing at event {lost:,}" if lost else _held(pool, known[-1].numbers)
     return (
         f'<p class="pool"><b>{pool.name}</b><span class="soft">{capacity_of(pool, fewest.numbers):,} {unit}; '
         f"fewest free: {fewest.least_free[pool]:,}, first by event {fewest.seq:,}; at the end: {held}</span></p>"
         f'<div class="plot" data-first="{track.first_seq}" data-last="{track.last_seq}">'
         f"{chart(pool, track.buckets, track.first_seq)}</div>"
     )
+
+
+def _held(pool: Pool, numbers: Record) -> str:
+    """Who has the pages of a pool."""
+    end = dict(zip((name for name, _, _ in ACCOUNTS), accounts_of(pool, numbers), strict=True))
+    return ", ".join(
+        f"{title} {end[name]:,}" for name, title, _ in reversed(ACCOUNTS) if end[name] and name != "reserved"
+    )
+
+
+def _lost_at(sheet: Sheet) -> int:
+    """Where events are missing, the last place that is told; 0 where none is."""
+    return max((each.seq for each in sheet.report.findings if each.law == MISSING), default=0)
 
 
 def _wrongs(sheet: Sheet) -> str:

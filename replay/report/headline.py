@@ -40,6 +40,9 @@ def _banner(sheets: Sequence[Sheet]) -> str:
         events = sum(each.report.events for each in sheets)
         text = f"{events:,} events on {counted(len(sheets), 'rank')}: every law holds, and what was recorded agrees."
         return f'<div class="banner good" role="status"><strong>&#10003; Clean</strong><p>{text}</p></div>'
+    for other in sheets:
+        if told.kind == other.told.kind == "damaged" and other is not sheet:
+            sentences += f"<p>{shown(other.label)}: {shown(' '.join(verdict(other.told)))}</p>"
     where = "" if len(sheets) == 1 else f", {shown(sheet.label)}"
     seq = sheet.first_seq
     event = f": {go(place, seq, f'event {seq:,}')}" if seq else ""

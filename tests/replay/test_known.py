@@ -106,3 +106,18 @@ def test_the_events_of_a_step_are_found_whatever_is_missing_behind_or_before_the
             assert span_of_step(run, one, step) == span
             compared += 1
     assert compared > 20
+
+
+def test_the_report_names_every_damaged_rank_and_no_owner_at_an_end_that_is_not_known(
+    run: Path, tmp_path: Path
+) -> None:
+    """J14: each of two ranks lost its middle segment."""
+    two = tmp_path / "two"
+    shutil.copytree(INCIDENT, two)
+    for rank, segment in ((0, 466), (1, 452)):
+        (two / f"rank-{rank:04d}" / f"{segment:020d}.sealed").unlink()
+    assert radixledger(["report", str(two), "--output", str(tmp_path / "page.html")]) == 1
+    page = (tmp_path / "page.html").read_text("utf-8")
+    banner = page[page.index('class="banner bad"') :].partition("</div>")[0]
+    assert banner.count("damaged: ") + banner.count("Damaged: ") == 2
+    assert f"at the end: not known, events are missing at event {LOST}" in page
