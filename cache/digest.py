@@ -13,7 +13,7 @@ import numpy as np
 from radixledger.cache.ledger import MappingBook, PoolBook
 from radixledger.cache.state import Request, State
 from radixledger.cache.tree_sum import content_of, node_value, place_sum, weigh
-from radixledger.cache.weights import MASK, mix, node_weight
+from radixledger.cache.weights import BOOK_LANES, MAPPING_LANE, MASK, lane, mix, node_weight
 from radixledger.cache.window import pages_for
 from radixledger.journal.accounts import RESERVED
 from radixledger.journal.units import Pages
@@ -43,13 +43,14 @@ def recount(state: State) -> bytes:
 def book_sum(book: PoolBook) -> int:
     """What `book.digest` has to be, modulo 2^64: a pool of free pages, and page 0 reserved, has 0."""
     with np.errstate(over="ignore"):
-        return int((book.account.view(np.uint64) * book.weight).sum()) - RESERVED * int(book.weight[0])
+        weights = lane(BOOK_LANES[book.pool], book.account.size)
+        return int((book.account.view(np.uint64) * weights).sum()) - RESERVED * int(weights[0])
 
 
 def mapping_sum(book: MappingBook) -> int:
     """What `book.digest` has to be, modulo 2^64."""
     with np.errstate(over="ignore"):
-        return int((book.swa_of.astype(np.uint64) * book.weight).sum())
+        return int((book.swa_of.astype(np.uint64) * lane(MAPPING_LANE, book.swa_of.size)).sum())
 
 
 def _live_part(state: State) -> int:

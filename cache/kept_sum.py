@@ -1,8 +1,9 @@
 """A sum that the digest needs, of an array that is written page by page: worked out when somebody asks, not with every write.
 
 Whoever writes tells which pages; a digest is asked for every few thousand events, and most of those pages have changed
-many times by then. Rule: the cost of asking grows with what was told since the last time, never with the array, unless
-more was told than the array holds or than is kept.
+many times by then. Weights are worked out with it: kept, they would take as much memory as what they weigh. Rule: the
+cost of asking grows with what was told since the last time, never with the array, unless more was told than the array
+holds or than is kept.
 """
 
 from collections import deque
@@ -10,10 +11,13 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.weights import MASK
+from radixledger.cache.weights import MASK, weights_at
 
 _TOLD_MOST = 1 << 12
 """So many writes are kept; where there were more, any place may have changed."""
+
+_AT_ONCE = 1 << 15
+"""Of so many places at a time the whole array is looked at, so that a large one needs no more memory for it."""
 
 _TOLD_BYTES = 1 << 12
 """Of more pages than so many bytes hold nothing is kept: they are looked at when they are written."""
@@ -24,13 +28,14 @@ Values = NDArray[np.int64] | NDArray[np.int32]
 class KeptSum:
     """Sum of weight x change over the places of `values`, modulo 2^64: 0 for the values that it begins with.
 
+    lane: the number of the lane whose weights it takes.
     told: the pages that were written since it was asked for, packed; the writer's to append a few pages to, more by `tell_many`.
     """
 
-    __slots__ = ("_known", "_total", "_values", "_weight", "told")
+    __slots__ = ("_known", "_lane", "_total", "_values", "told")
 
-    def __init__(self, values: Values, weight: NDArray[np.uint64]) -> None:
-        self._values, self._weight = values, weight
+    def __init__(self, values: Values, lane: int) -> None:
+        self._values, self._lane = values, lane
         self._known = values.copy()
         self._total = 0
         self.told: deque[bytes] = deque(maxlen=_TOLD_MOST)
@@ -59,13 +64,10 @@ class KeptSum:
         now = self._values.take(places)
         steps = now.astype(np.int64) - self._known.take(places)
         self._known[places] = now
-        self._add(steps, self._weight.take(places))
+        weighed = steps.view(np.uint64) * weights_at(self._lane, places)
+        self._total = (self._total + int(np.add.reduce(weighed))) & MASK
 
     def look_at_all(self) -> None:
         """Every place may have changed."""
-        steps = self._values.astype(np.int64) - self._known
-        self._known[:] = self._values
-        self._add(steps, self._weight)
-
-    def _add(self, steps: NDArray[np.int64], weights: NDArray[np.uint64]) -> None:
-        self._total = (self._total + int(np.add.reduce(steps.view(np.uint64) * weights))) & MASK
+        for start in range(0, self._known.size, _AT_ONCE):
+            self.look_at(np.arange(start, min(start + _AT_ONCE, self._known.size)))

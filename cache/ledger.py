@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from radixledger.cache.kept_sum import KeptSum
-from radixledger.cache.weights import BOOK_LANES, MAPPING_LANE, lane
+from radixledger.cache.weights import BOOK_LANES, MAPPING_LANE
 from radixledger.journal.accounts import FREE, PENDING, RESERVED, Kind, Pool
 from radixledger.journal.moves import pages_of
 from radixledger.journal.units import NO_PAGES, Pages
@@ -50,7 +50,7 @@ class PoolBook:
     """
 
     __slots__ = ("_place", "_tell", "account", "account_at", "capacity", "free", "held", "kept", "pending", "pool", "since",
-                 "since_at", "weight")  # fmt: skip
+                 "since_at")  # fmt: skip
 
     def __init__(self, pool: Pool, capacity: int) -> None:
         self.pool = pool
@@ -60,8 +60,7 @@ class PoolBook:
         self.account_at = self.account.data
         self.since: NDArray[np.int64] = np.zeros(capacity + 1, np.int64)
         self.since_at = self.since.data
-        self.weight: NDArray[np.uint64] = lane(BOOK_LANES[pool], capacity + 1)
-        self.kept = KeptSum(self.account, self.weight)
+        self.kept = KeptSum(self.account, BOOK_LANES[pool])
         self._tell = self.kept.told.append
         self.free = bytearray(np.arange(1, capacity + 1, dtype="<i4").tobytes())
         self.pending = bytearray()
@@ -215,13 +214,12 @@ class PoolBook:
 class MappingBook:
     """FULL page → SWA page of one rank, 0 for none: int32 [full_pages + 1] (R52: the last page has its entry)."""
 
-    __slots__ = ("_tell", "kept", "nonzero", "swa_of", "swa_of_at", "weight")
+    __slots__ = ("_tell", "kept", "nonzero", "swa_of", "swa_of_at")
 
     def __init__(self, full_pages: int) -> None:
         self.swa_of: NDArray[np.int32] = np.zeros(full_pages + 1, np.int32)
         self.swa_of_at = self.swa_of.data
-        self.weight: NDArray[np.uint64] = lane(MAPPING_LANE, full_pages + 1)
-        self.kept = KeptSum(self.swa_of, self.weight)
+        self.kept = KeptSum(self.swa_of, MAPPING_LANE)
         self._tell = self.kept.told.append
         self.nonzero = 0
 

@@ -32,14 +32,19 @@ def mix(number: int) -> int:
     return z ^ (z >> 31)
 
 
-@lru_cache(maxsize=64)
-def lane(number: int, length: int) -> NDArray[np.uint64]:
-    """`length` odd weights, uint64, read-only; a longer lane begins with the shorter one."""
+def weights_at(number: int, places: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """The odd weights of some places of a lane, uint64, as many as there are places."""
     with np.errstate(over="ignore"):
-        z = (np.arange(1, length + 1, dtype=np.uint64) + np.uint64(number << 40)) * np.uint64(_GOLDEN)
+        z = (places.astype(np.uint64) + np.uint64((number << 40) + 1)) * np.uint64(_GOLDEN)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        weights = (z ^ (z >> np.uint64(31))) | np.uint64(1)
+        return (z ^ (z >> np.uint64(31))) | np.uint64(1)
+
+
+@lru_cache(maxsize=64)
+def lane(number: int, length: int) -> NDArray[np.uint64]:
+    """The weights of the first `length` places, read-only and kept: for what is short or often asked for."""
+    weights = weights_at(number, np.arange(length))
     weights.flags.writeable = False
     return weights
 
