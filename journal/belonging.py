@@ -1,7 +1,8 @@
 """Whose segments lie in the folder of a rank: its own, and those of another run or rank that came there by mistake.
 
 Rule: ours is the run that most segments of this rank are of; where none is of this rank, nothing is set aside, and the reader
-says what it meets. What does not tell whose it is counts as ours. Only who reads around damage asks: it opens every segment once.
+says what it meets. What does not tell whose it is counts as ours. It opens every segment once, so only who reads around damage
+asks, and a writer that is to go on: a name says where a file stands, and never that it may be cleared away or written over.
 """
 
 from collections import Counter
@@ -9,9 +10,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from radixledger.journal.errors import ReaderError
+from radixledger.journal.errors import NotOurs, ReaderError
 from radixledger.journal.folder import Listing, open_segment
 from radixledger.journal.segment import SegmentFile, UnfinishedHeading
+from radixledger.journal.snapshot import read_head
 from radixledger.journal.units import Rank, Seq
 
 
@@ -20,6 +22,9 @@ class Whose(NamedTuple):
 
     run: str
     rank: Rank
+
+    def __str__(self) -> str:
+        return f"run {self.run}, rank {self.rank}"
 
 
 class Stranger(NamedTuple):
@@ -30,10 +35,14 @@ class Stranger(NamedTuple):
     ours: Whose
 
     @property
+    def place(self) -> str:
+        """Whose it is, and where it stands."""
+        return f"this segment of {self.whose} stands among those of {self.ours}"
+
+    @property
     def reason(self) -> str:
-        """What to say of it."""
-        theirs, ours = (f"run {each.run}, rank {each.rank}" for each in (self.whose, self.ours))
-        return f"this segment of {theirs} stands among those of {ours}, and is set aside"
+        """What a reader says of it."""
+        return f"{self.place}, and is set aside"
 
 
 class Sieve:
@@ -49,7 +58,7 @@ class Sieve:
         A live segment counts again where the sealed one that seemed to stand in for it is a stranger.
         """
         listed = [*files.superseded, *files.segments]
-        told = {each.path: whose for each in listed if (whose := self._whose(each)) is not None}
+        told = self.told(files)
         counts = Counter(whose for whose in told.values() if whose.rank == self._rank)
         if not counts:
             return files.segments, []
@@ -64,8 +73,37 @@ class Sieve:
                 strangers.append(Stranger(each, whose, ours))
         return [own[seq] for seq in sorted(own)], strangers
 
+    def told(self, files: Listing) -> dict[Path, Whose]:
+        """Whose each listed segment is, as far as they say."""
+        listed = [*files.superseded, *files.segments]
+        return {each.path: whose for each in listed if (whose := self._whose(each)) is not None}
+
     def _whose(self, listed: SegmentFile) -> Whose | None:
         if listed.path not in self._known:
             with suppress(ReaderError, UnfinishedHeading, OSError), closing(open_segment(listed)) as segment:
                 self._known[listed.path] = Whose(segment.heading.run, segment.heading.rank)
         return self._known.get(listed.path)
+
+
+def demand_ours(files: Listing, rank: Rank) -> None:
+    """Raise NotOurs where a segment or a snapshot says that it is of another rank, or of another run than most segments here."""
+    sieve = Sieve(rank)
+    for stranger in sieve.sort(files)[1]:
+        raise NotOurs(stranger.listed.path, stranger.place)
+    told = sieve.told(files)
+    for path, whose in told.items():
+        if whose.rank != rank:
+            raise NotOurs(path, f"this segment of {whose} stands in the folder of rank {rank}")
+    ours = next(iter(told.values()), None)
+    for ref in files.snapshots if ours else ():
+        theirs = of_snapshot(ref.path)
+        if theirs not in (ours, None):
+            raise NotOurs(ref.path, f"this snapshot of {theirs} stands among the files of {ours}")
+
+
+def of_snapshot(path: Path) -> Whose | None:
+    """Whose a snapshot is; None where it does not say."""
+    with suppress(ReaderError, OSError):
+        head = read_head(path)
+        return Whose(head.run, head.rank)
+    return None

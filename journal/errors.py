@@ -13,6 +13,7 @@
         ├── NoBaseline              the beginning was dropped and no snapshot stands in for it
         ├── Overtaken               segments were dropped while somebody was about to read them
         ├── TooNew                  a format or vocabulary of a later version
+        ├── NotOurs                 a file of another run or rank among those of this one
         └── Damaged                 bytes that a checksum, a length or the chain contradicts
             └── MissingEvents       the sequence numbers jump
 
@@ -136,6 +137,16 @@ class TooNew(ReaderError):
             f"{path} needs a radixledger that reads {what} version {needs}; this one reads up to {have}"
         )
         self.path, self.what, self.needs, self.have = path, what, needs, have
+
+
+class NotOurs(ReaderError):
+    """A file of another run or rank lies among those of the rank that is to be written: it is neither gone on from nor cleared away."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"{path}: {reason}; nothing was changed: move what does not belong here out of {path.parent}, then resume again"
+        )
+        self.path, self.reason = path, reason
 
 
 class Damaged(ReaderError):

@@ -48,7 +48,7 @@ class Listing(NamedTuple):
     superseded: list[SegmentFile]
     """Live files whose sealed form is there."""
     unfinished: list[Path]
-    """Temporary files, of somebody at work or of somebody who died."""
+    """Temporary files of segments and snapshots, of somebody at work or of somebody who died."""
 
 
 def rank_folder(run: Path, rank: Rank) -> Path:
@@ -96,8 +96,8 @@ def listing(folder: Path) -> Listing:
     sealed: dict[Seq, SegmentFile] = {}
     snapshots, unfinished = [], []
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.name.endswith(TEMPORARY):
-            unfinished.append(path)
+        if path.suffix == TEMPORARY:
+            unfinished += [path] if _is_ours(path.with_suffix("")) else []
         elif (number := _number(path)) is None:
             continue
         elif path.suffix == LIVE_SUFFIX:
@@ -124,6 +124,11 @@ def open_segment(listed: SegmentFile, stand_in: Heading | None = None) -> Segmen
             sealed = listed.path.with_name(segment_name(listed.seq_first, Form.SEALED))
             listed = SegmentFile(sealed, listed.seq_first, Form.SEALED)
     return SealedSegment(listed, stand_in)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether this is the name of a file that is made under a temporary one."""
+    return path.suffix in (SEALED_SUFFIX, SNAPSHOT_SUFFIX) and _number(path) is not None
 
 
 def _number(path: Path) -> Seq | None:

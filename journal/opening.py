@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from radixledger.journal.belonging import Whose
 from radixledger.journal.codec import Encoder, fingerprint
 from radixledger.journal.disk import Disk
 from radixledger.journal.errors import ReaderError, RunExists
@@ -81,6 +82,7 @@ def open_rank(run: Path, opened: Opened, options: Options) -> Parts:
             options.clock,
             sealing=options.sealing,
             retention=options.retention,
+            whose=Whose(opened.run, opened.rank),
             remark=notices.append,
         )
         pen = Pen(
@@ -105,7 +107,7 @@ def _past(folder: Path, rank: Rank, options: Options, notices: list[str]) -> Pas
     if not segments:
         return None
     if options.resume:
-        return look_back(folder, options.disk, notices)
+        return look_back(folder, rank, options.disk, notices)
     raise RunExists(folder, rank=rank, last_seq=_last_seq(segments[-1]))
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from radixledger.journal.codec import Decoder, Encoder, NotEvents, fingerprint, gap_frame
 from radixledger.journal.cursor import Cursor, Placed
 from radixledger.journal.disk import TEMPORARY, Disk
-from radixledger.journal.errors import NoJournal, ReaderError, RunExists
+from radixledger.journal.errors import NoJournal, ReaderError, RunExists, WriterError
 from radixledger.journal.events import SCHEMA_VERSION, AnyEvent, Gap, Opened
 from radixledger.journal.folder import SnapshotRef, rank_folder, snapshot_path
 from radixledger.journal.frame import RawFrame, chain_start
@@ -26,6 +26,9 @@ from radixledger.journal.seal import seal
 from radixledger.journal.segment import Form, Heading, SegmentFile
 from radixledger.journal.snapshot import read_head, write_snapshot
 from radixledger.journal.units import Rank, Seq
+
+UNFINISHED = "unfinished-copy"
+"""In a folder that a copy is being made in: only one that has this is taken for what an attempt left, and cleared away."""
 
 
 class Recovered(Struct):
@@ -57,21 +60,24 @@ def recover(
 ) -> Recovered:
     """Copy one rank of `run` into the run `to`, which must not have that rank; `advance` is told of events.
 
-    Raises NoJournal where there is no event to copy, RunExists, TooNew and OSError.
+    Raises NoJournal where there is no event to copy, RunExists, WriterError where something else lies in the way, TooNew and OSError.
     """
     folder = demand_absent(to, rank)
     reader = JournalReader(run, rank, salvage=True)
     first = reader.first_seq
     done = Recovered(rank, str(folder))
     making = folder.with_name(folder.name + TEMPORARY)
-    if making.exists():  # of an attempt that was killed
+    if (making / UNFINISHED).exists():  # of an attempt that was killed
         shutil.rmtree(making)
+    elif making.exists():
+        raise WriterError(f"{making} is where a copy is made, and what lies there is none: move it away")
     try:
         _fill(
             _Copy(making, done, {int(ref.seq) for ref in reader.snapshots()}, rewrite), reader, first, advance
         )
         if not done.segments:
             raise NoJournal(reader.folder, "there is no event that could be copied")
+        Disk().remove(making / UNFINISHED)
         Disk().rename(making, folder)
     except BaseException:
         shutil.rmtree(making, ignore_errors=True)
@@ -199,6 +205,7 @@ class _Copy:
         if not chain or raw.seq_begin == 1:  # a journal whose beginning is lost begins with the gap
             chain = chain_start(heading.run, heading.rank)
         self._disk.make_folder(self._folder)
+        (self._folder / UNFINISHED).touch()
         self._writer = LiveWriter(self._folder, replace(heading, chain=chain), self._disk)
         return self._writer
 

@@ -31,10 +31,13 @@ def seal(listed: SegmentFile, disk: Disk, *, until: int | None = None) -> Segmen
     """Make the sealed form of a live segment and take the live file away; the sealed file.
 
     Numbers from `until` on are left out: a later segment tells them again. A torn end is left out and counted
-    in the footer. Raises what reading raises (the live file then stays as it is), and OSError.
+    in the footer. Raises what reading raises (the live file then stays as it is), FileExistsError where something has the
+    name already, and OSError.
     """
     assert listed.form is Form.LIVE
     path = listed.path.with_name(segment_name(listed.seq_first, Form.SEALED))
+    if path.exists():  # whoever put it there: a finished segment is sealed once
+        raise FileExistsError(f"{path.name} is there already, and is not written over")
     live = LiveSegment(listed)
     try:
         publish(disk, path, _Sealing(live, until).chunks())

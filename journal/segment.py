@@ -177,7 +177,7 @@ def read_heading(path: Path, file: BinaryIO, form: Form, *, seq_first: Seq) -> H
     vocabulary of a later version.
     """
     prefix = file.read(_PREFIX.size)
-    if not prefix.strip(b"\0") or len(prefix) < _PREFIX.size:
+    if len(prefix) < _PREFIX.size or not (prefix.strip(b"\0") or _holds_anything(file)):
         raise _unfinished(path, form, len(prefix))
     magic, version, found_form, size, body_crc, crc = _PREFIX.unpack(prefix)
     if magic != MAGIC:
@@ -197,6 +197,11 @@ def read_heading(path: Path, file: BinaryIO, form: Form, *, seq_first: Seq) -> H
     if heading.seq_first != seq_first or len(heading.chain) != CHAIN_BYTES or heading.schema < 1:
         raise _damage(path, f"the heading begins at event {heading.seq_first}, the name says {seq_first}")
     return heading
+
+
+def _holds_anything(file: BinaryIO) -> bool:
+    """Whether there is more than zeros behind zeros: then something was written, and lost its beginning."""
+    return any(chunk.strip(b"\0") for chunk in iter(lambda: file.read(1 << 20), b""))
 
 
 def _unfinished(path: Path, form: Form, size: int) -> Exception:

@@ -9,6 +9,7 @@ themselves, so that it never speaks of an event that the journal may lose.
 
 import struct
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
@@ -69,10 +70,11 @@ def write_snapshot(
 ) -> None:
     """Put a snapshot down, atomically and durably; raises OSError, and then there is none.
 
-    Raises ValueError for an image over the limit.
+    Raises ValueError for an image over the limit, and FileExistsError where the name is taken by anything but this very snapshot.
     """
     if len(image) > IMAGE_BYTES_MAX:
         raise ValueError(f"an image of {len(image)} bytes is over the limit of {IMAGE_BYTES_MAX}")
+    _demand_free(path, (run, rank, seq))
     data = zlib.compress(image, _LEVEL)
     head = SnapshotHead(
         run, rank, epoch, seq, chain, SCHEMA_VERSION, time_ns, digest, len(image), crc32(data)
@@ -81,6 +83,16 @@ def write_snapshot(
     checked = FORMAT_VERSION.to_bytes(4, "little") + packed
     prefix = _PREFIX.pack(MAGIC, FORMAT_VERSION, crc32(checked), len(packed))
     publish(disk, path, (prefix, packed, data))
+
+
+def _demand_free(path: Path, ours: tuple[str, Rank, Seq]) -> None:
+    if not path.exists():
+        return
+    with suppress(Damaged, TooNew):
+        head = read_head(path)
+        if (head.run, head.rank, head.seq) == ours:
+            return
+    raise FileExistsError(f"{path.name} is there already, is not of this journal, and is not written over")
 
 
 def read_head(path: Path) -> SnapshotHead:

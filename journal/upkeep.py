@@ -10,6 +10,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
+from radixledger.journal.belonging import Whose
 from radixledger.journal.disk import Disk
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.retention import Dropped, Retention, retain
@@ -40,10 +41,11 @@ class Upkeep:
         *,
         sealing: Sealing,
         retention: Retention,
+        whose: Whose,
         remark: Callable[[str], None],
     ) -> None:
         self._folder, self._disk, self._clock, self._remark = folder, disk, clock, remark
-        self._sealing, self._retention = sealing, retention
+        self._sealing, self._retention, self._whose = sealing, retention, whose
         self._one_at_a_time = threading.Lock()
         self._jobs: queue.Queue[tuple[SegmentFile, Seq | None] | None] = queue.Queue()
         self._thread: threading.Thread | None = None
@@ -63,7 +65,7 @@ class Upkeep:
         """Apply a retention now, after what is being sealed; raises OSError."""
         self.drain()
         with self._one_at_a_time:
-            return retain(self._folder, retention, self._clock(), self._disk)
+            return retain(self._folder, self._whose, retention, self._clock(), self._disk)
 
     def drain(self) -> None:
         """Until everything that was handed over is sealed, or was given up with a remark."""
@@ -97,6 +99,6 @@ class Upkeep:
             try:
                 seal(listed, self._disk, until=until)
                 if self._retention != Retention():
-                    retain(self._folder, self._retention, self._clock(), self._disk)
+                    retain(self._folder, self._whose, self._retention, self._clock(), self._disk)
             except (ReaderError, UnfinishedHeading, OSError) as error:
                 self._remark(f"{listed.path.name} stays as it is: {error}")

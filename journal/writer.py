@@ -114,7 +114,7 @@ class JournalWriter:
         An existing journal is refused with RunExists unless `resume`, which opens the next epoch behind it; where there
         is none, one is begun in either case. `key` is the redaction key, or the file that it lies in (default: one
         beside the run); that file is made on first use, once the journal is known to be begun. Policy `off` touches no file. Raises WriterBusy where another writer holds the rank,
-        BadConfig for sizes that no state has, KeyFileRefused, Damaged or TooNew where the end of the old journal cannot be trusted, ValueError, OSError.
+        BadConfig for sizes that no state has, KeyFileRefused, Damaged or TooNew where the end of the old journal cannot be trusted, NotOurs where files of another run or rank lie in its folder, ValueError, OSError.
         """
         folder = rank_folder(run, opened.rank)
         if policy is Policy.OFF:

@@ -4,7 +4,7 @@ Rule: these commands only read, and `recover` and `redact` write a copy; a journ
 written, can be given to any of them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -21,7 +21,7 @@ from radixledger.journal.recover import recover as recover_rank
 from radixledger.journal.redact import default_key_path, load_or_create_key, spelled_out
 from radixledger.journal.tally import tally
 from radixledger.journal.units import Rank, Seq
-from radixledger.replay.export.redaction import demand_tokens
+from radixledger.replay.export.redaction import NotToRedact, demand_tokens
 from radixledger.replay.export.redaction import redact as redact_rank
 from radixledger.tools.console import (
     FINDINGS,
@@ -262,16 +262,16 @@ def recover(run: Path, to: Path, ranks: tuple[int, ...], *, as_json: bool) -> No
     for rank in chosen:
         demand_absent(to, rank)
     with progress("copying events") as advance:
-        done = [_recovered(run, rank, to, advance, alone=len(chosen) == 1) for rank in chosen]
+        done = [_copied(rank, chosen, lambda rank: recover_rank(run, rank, to, advance)) for rank in chosen]
     _tell_copied(done, as_json=as_json)
 
 
-def _recovered(run: Path, rank: Rank, to: Path, advance: Callable[[int], None], *, alone: bool) -> Recovered:
-    """What became of a rank; where it is not `alone`, the others are copied though nothing can be read of it."""
+def _copied(rank: Rank, chosen: Sequence[Rank], copy: Callable[[Rank], Recovered]) -> Recovered:
+    """What became of a rank; where it is not alone, the others are copied though nothing can be read of it."""
     try:
-        return recover_rank(run, rank, to, advance)
+        return copy(rank)
     except ReaderError as error:
-        if alone:
+        if len(chosen) == 1:
             raise
         return Recovered(rank, "", notices=[f"not copied: {in_given_words(str(error))}"])
 
@@ -296,16 +296,35 @@ def redact(run: Path, to: Path, key_file: Path | None, ranks: tuple[int, ...], *
     """Copy a run that holds token ids into one that holds keyed hashes of them, to hand to others. RUN is not touched.
 
     Who owned what, and every verdict, stays the same. Request ids, labels, lengths and times stay readable. Keep the key
-    to yourself: with it, who knows a prompt can find it. The exit code is 1 where events were lost to damage.
+    to yourself: with it, who knows a prompt can find it. The exit code is 1 where events were lost to damage, or a rank of which
+    nothing can be read.
     """
     _demand_room(run, to)
     check_key_place(key_file, to)
     chosen = the_ranks(run, ranks)
-    for rank in chosen:
-        demand_tokens(run, rank, to)
-    key = load_or_create_key(key_file or default_key_path(to))
+    holds = [_holds_tokens(run, rank, to, chosen) for rank in chosen]
+    key = load_or_create_key(key_file or default_key_path(to)) if any(holds) else b""
     with progress("redacting events") as advance:
-        _tell_copied([redact_rank(run, rank, to, key, advance) for rank in chosen], as_json=as_json)
+        done = [
+            _copied(rank, chosen, lambda rank: redact_rank(run, rank, to, key, advance)) for rank in chosen
+        ]
+    _tell_copied(done, as_json=as_json)
+
+
+def _holds_tokens(run: Path, rank: Rank, to: Path, chosen: Sequence[Rank]) -> bool:
+    """Whether a rank can be copied with hashes for its tokens; of one among others nothing may be readable.
+
+    Raises what `demand_tokens` does of a rank that can be read, and then no key is made.
+    """
+    try:
+        demand_tokens(run, rank, to)
+    except NotToRedact:
+        raise
+    except ReaderError:
+        if len(chosen) == 1:
+            raise
+        return False
+    return True
 
 
 def _demand_room(run: Path, to: Path) -> None:

@@ -20,7 +20,11 @@ from radixledger.journal.redact import HASHED, Redactor
 from radixledger.journal.units import Rank
 
 
-class AlreadyHashed(ReaderError):
+class NotToRedact(ReaderError):
+    """The journal of a rank can be read, and there are no tokens in it that hashes could be made of."""
+
+
+class AlreadyHashed(NotToRedact):
     """The journal holds no tokens: its keys are hashes already."""
 
     def __init__(self, run: Path, rank: Rank, key_id: str) -> None:
@@ -30,7 +34,7 @@ class AlreadyHashed(ReaderError):
         self.rank, self.key_id = rank, key_id
 
 
-class NoKeys(ReaderError):
+class NoKeys(NotToRedact):
     """No server has pages of keys that are so long, so there is nothing that hashes could be made of."""
 
     def __init__(self, run: Path, rank: Rank, stride: int) -> None:

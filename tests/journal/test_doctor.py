@@ -166,10 +166,10 @@ def test_a_snapshot_of_another_history_is_found_by_its_chain(tmp_path: Path) -> 
 def test_leftovers_and_writers_are_told(tmp_path: Path) -> None:
     with new_writer(tmp_path) as writer:
         append(writer, COMMANDS[0])
-        (writer.folder / "x.sealed.tmp").touch()
+        (writer.folder / f"{7:020d}.snap.tmp").touch()
         report = examine(tmp_path, RANK)
     assert report.writer == os.getpid()
-    assert report.notices == ["x.sealed.tmp is left over; the next writer removes it"]
+    assert report.notices == [f"{7:020d}.snap.tmp is left over; the next writer removes it"]
 
 
 def test_a_sound_journal_is_copied_event_for_event(run: Path, tmp_path: Path) -> None:

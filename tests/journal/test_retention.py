@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radixledger.journal import seal as sealing_module
+from radixledger.journal.belonging import Whose
 from radixledger.journal.disk import Disk
 from radixledger.journal.folder import listing, rank_folder
 from radixledger.journal.reader import JournalReader
@@ -142,7 +143,7 @@ def test_a_crash_between_any_two_removals_leaves_a_journal_with_its_baseline(
     before = [frame.events for frame in JournalReader(tmp_path, RANK).frames()]
     folder = rank_folder(tmp_path, RANK)
     with pytest.raises(KeyboardInterrupt) if removals < 9 else nullcontext():
-        retain(folder, NOTHING_KEPT, 0, DyingDisk(removals))
+        retain(folder, Whose(tmp_path.name, RANK), NOTHING_KEPT, 0, DyingDisk(removals))
     reader = JournalReader(tmp_path, RANK)
     reader.baseline()
     left = [frame.events for frame in reader.frames()]

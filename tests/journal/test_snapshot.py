@@ -151,10 +151,11 @@ def test_a_snapshot_of_another_place_is_refused(tmp_path: Path) -> None:
 
 def test_a_snapshot_ahead_of_the_journal_goes_when_the_journal_is_resumed(tmp_path: Path) -> None:
     """It speaks of events that were lost with their machine; the next epoch gives their numbers to others."""
-    write(tmp_path, COMMANDS[:2], sealing=Sealing.NEVER)
-    ahead = snapshot_path(rank_folder(tmp_path, RANK), Seq(500))
+    run = tmp_path / "run"
+    write(run, COMMANDS[:2], sealing=Sealing.NEVER)
+    ahead = snapshot_path(rank_folder(run, RANK), Seq(500))
     put_down(ahead)
-    with new_writer(tmp_path, resume=True) as writer:
+    with new_writer(run, resume=True) as writer:
         assert any("ahead of the last event" in notice for notice in writer.notices)
     assert not ahead.exists()
 

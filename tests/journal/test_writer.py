@@ -283,7 +283,7 @@ def test_leftovers_of_a_crash_while_sealing_are_cleared_away(tmp_path: Path) -> 
     whole = path.read_bytes()
     second = write(tmp_path, [], resume=True)
     path.write_bytes(whole)
-    (path.parent / "half.sealed.tmp").write_bytes(b"half")
+    (path.parent / f"{99:020d}.sealed.tmp").write_bytes(b"half")
     assert read(tmp_path) == first + second
     with new_writer(tmp_path, resume=True) as writer:
         assert len(writer.notices) == 2

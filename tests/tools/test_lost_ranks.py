@@ -146,6 +146,25 @@ def test_recover_copies_the_others_and_the_copy_is_not_called_clean(hollow: Path
     assert told("triage copy --no-report", capsys)[0] == 1
 
 
+def test_redact_copies_the_others_and_says_so_where_a_folder_is_empty(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """J10: as `recover` does; a rank that was not collected keeps the tokens of no other from being hashed."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "run", some_commands(20))
+    (tmp_path / "run" / "rank-0001").mkdir()
+    code, out, _ = told("journal redact run --to copy", capsys)
+    assert (code, "rank 1: not copied: " in out) == (1, True)
+    assert sorted(each.name for each in Path("copy").iterdir()) == ["rank-0000"]
+    assert "redaction hashed" in told("journal cat copy --rank 0", capsys)[1]
+    code, _, err = told("journal redact run --to again --rank 1", capsys)
+    assert (code, "holds no segment" in err) == (3, True)
+    shutil.rmtree("run/rank-0000")
+    Path("run/rank-0000").mkdir()
+    assert told("journal redact run --to again", capsys)[0] == 1
+    assert not Path("again.redaction.key").exists(), "there was nothing to make a key for"
+
+
 def test_recover_leaves_no_part_of_a_rank_where_it_cannot_end(
     run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
