@@ -7,7 +7,7 @@ it by name and never know which it is. Rule: facts of a route that the fold need
 
 from typing import NamedTuple, Protocol
 
-from radixledger.cache.components import Segment
+from radixledger.cache.components.component import Segment
 from radixledger.cache.decide import chunk as decide_chunk
 from radixledger.cache.decide import eviction as decide_eviction
 from radixledger.cache.decide import host_tree as decide_host_tree

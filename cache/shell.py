@@ -16,7 +16,7 @@ from typing import NoReturn, Protocol, runtime_checkable
 from msgspec.structs import replace
 
 from radixledger.cache.arguments import text
-from radixledger.cache.component_table import components_of
+from radixledger.cache.components.table import components_of
 from radixledger.cache.config import checked
 from radixledger.cache.decide.pages import Decision, T
 from radixledger.cache.digest import digest

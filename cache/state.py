@@ -31,7 +31,7 @@ from radixledger.journal.units import (
 )
 
 if TYPE_CHECKING:
-    from radixledger.cache.components import Component
+    from radixledger.cache.components.component import Component
 
 PROTECTED_USES = 3
 """Uses after which a path is protected under `slru`: it came, and was hit twice."""

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from radixledger.cache import components, eviction, tree
+from radixledger.cache import eviction, tree
+from radixledger.cache.components import component
 from radixledger.cache.decide import host as decide_host
 from radixledger.cache.decide import host_room as decide_host_room
 from radixledger.cache.decide import host_tree as decide_host_tree
@@ -101,7 +102,7 @@ def a_node_that_lost_its_copy_stays(patch: pytest.MonkeyPatch) -> None:
 
 def what_lies_behind_a_lost_leaf_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     """The leaf is demoted though it has no copy, so that it need not be removed with all behind it."""
-    lawful = components.leaf_removal
+    lawful = component.leaf_removal
 
     def remove(state: State, leaf: Node, why: Any) -> Any:
         return (

@@ -5,7 +5,7 @@ What its life is stands in `decide.requests`, as on every route; here is what a 
 root is the only node, and no decision here moves a page.
 """
 
-from radixledger.cache.components import Segment
+from radixledger.cache.components.component import Segment
 from radixledger.cache.decide.pages import Decision
 from radixledger.cache.match import Hit, Walk, hit_of
 from radixledger.cache.refusals import Refusal

@@ -6,7 +6,7 @@ what the pools gained, and whatever holds pages is named before anything is clea
 
 from typing import NamedTuple
 
-from radixledger.cache.components import leaf_removal
+from radixledger.cache.components.component import leaf_removal
 from radixledger.cache.decide.pages import Decision
 from radixledger.cache.eviction import oldest_leaf
 from radixledger.cache.refusals import Busy

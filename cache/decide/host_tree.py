@@ -5,7 +5,7 @@ them. See `routes` for who asks; copies are made and ended in `decide.host`. A d
 `decide.pages`.
 """
 
-from radixledger.cache.components import Segment, leaf_removal
+from radixledger.cache.components.component import Segment, leaf_removal
 from radixledger.cache.decide import eviction as decide_eviction
 from radixledger.cache.decide import unified as decide_unified
 from radixledger.cache.decide.eviction import Gain

@@ -13,7 +13,7 @@ of the path, [a, b).
 
 from typing import NamedTuple
 
-from radixledger.cache.components import Segment
+from radixledger.cache.components.component import Segment
 from radixledger.cache.decide import eviction as decide_eviction
 from radixledger.cache.decide.eviction import Gain
 from radixledger.cache.decide.pages import Decision, destination

@@ -7,7 +7,7 @@ component keeps, and why, is its own business: it is asked through `components` 
 
 from itertools import pairwise
 
-from radixledger.cache.components import Component, Segment, cut_points
+from radixledger.cache.components.component import Component, Segment, cut_points
 from radixledger.cache.decide.pages import Decision
 from radixledger.cache.match import Hit, Walk, descend, hit_of, walk
 from radixledger.cache.slices import Inserted, Slice, check_slice, free_duplicate, split_at

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from radixledger.cache.component_table import components_of
+from radixledger.cache.components.table import components_of
 from radixledger.cache.evolve import STRANGE, evolve
 from radixledger.cache.routes import route_of
 from radixledger.cache.state import Receipt, State

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from radixledger.cache.component_table import components_of
-from radixledger.cache.components import Component, Events, Segment
+from radixledger.cache.components.component import Component, Events, Segment
+from radixledger.cache.components.table import components_of
 from radixledger.cache.decide.unified import unevict
 from radixledger.cache.eviction import oldest_leaf
 from radixledger.cache.laws.invariants import broken_laws
@@ -40,7 +40,7 @@ from radixledger.journal.units import NO_PAGES, ROOT, TO_ROOT, UNBOUND, Boundary
 from .driven import SHAPES, Driven, FrameList, opened
 
 CACHE = Path(__file__).parents[2] / "cache"
-CORE = ("components.py", "decide/unified.py", "decide/eviction.py", "match.py")
+CORE = ("components/component.py", "decide/unified.py", "decide/eviction.py", "match.py")
 PAGE = 4
 NOBODY = request_account(UNBOUND)
 
@@ -187,10 +187,10 @@ def test_the_core_refers_to_no_window(name: str) -> None:
 
 
 def test_this_reading_of_names_can_fail() -> None:
-    assert {"window_pages", "tail_pages"} <= set(identifiers(CACHE / "window_component.py")) | {
+    assert {"window_pages", "tail_pages"} <= set(identifiers(CACHE / "components" / "window.py")) | {
         "window_pages"
     }
-    assert "tail_pages" in set(identifiers(CACHE / "window_component.py"))
+    assert "tail_pages" in set(identifiers(CACHE / "components" / "window.py"))
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from radixledger.cache.components import Component, Events
+from radixledger.cache.components.component import Component, Events
 from radixledger.cache.digest import digest
 from radixledger.cache.refusals import Busy, PoolShort, Refusal
 from radixledger.cache.slices import Slice

@@ -36,7 +36,7 @@ SHAPE = Shape(page=4, window=6, full=20, swa=16)
 # -- hard ----------------------------------------------------------------------------------------------------
 
 READERS = (
-    *CACHE.glob("*component*.py"),
+    *(CACHE / "components").glob("[!_]*.py"),
     *(CACHE / "decide").glob("[!_]*.py"),
     *(CACHE / f"{name}.py" for name in ("match", "slices", "taken_ledger", "digest")),
 )

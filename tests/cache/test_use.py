@@ -5,6 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from radixledger.cache import spare
+from radixledger.cache.components.window import WindowComponent
 from radixledger.cache.eviction import oldest_spare, oldest_window
 from radixledger.cache.laws.invariants import broken_laws
 from radixledger.cache.rank import RankCache
@@ -12,7 +13,6 @@ from radixledger.cache.refusals import LawBroken
 from radixledger.cache.spare import needed_pages, spare_pages
 from radixledger.cache.state import Node, State
 from radixledger.cache.watch import Watched
-from radixledger.cache.window_component import WindowComponent
 from radixledger.journal.accounts import Kind
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import Evicted, Split, Tombstoned

@@ -2,13 +2,13 @@
 
 import pytest
 
+from radixledger.cache.components.window import WindowComponent
 from radixledger.cache.keys import raw_key
 from radixledger.cache.laws import of_events as laws_of_events
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import LawBroken, RankPoisoned
 from radixledger.cache.slices import Slice
 from radixledger.cache.watch import Watched
-from radixledger.cache.window_component import WindowComponent
 from radixledger.journal.accounts import request_account
 from radixledger.journal.causes import Operation
 from radixledger.journal.units import UNBOUND

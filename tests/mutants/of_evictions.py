@@ -5,11 +5,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from radixledger.cache.components.window import WindowComponent
 from radixledger.cache.decide import eviction as decide_eviction
 from radixledger.cache.decide import faces as decide_faces
 from radixledger.cache.eviction import oldest_leaf
 from radixledger.cache.state import Node, State
-from radixledger.cache.window_component import WindowComponent
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import (
     AnyEvent,

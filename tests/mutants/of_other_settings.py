@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from radixledger.cache import window_component
+from radixledger.cache.components import window
 from radixledger.cache.decide import eviction as decide_eviction
 from radixledger.cache.spare import spare_pages
 from radixledger.cache.standing import age
@@ -62,7 +62,7 @@ def _recency_alone(way: str, config: Config, schedule: Any) -> Mutant:
 SPARE_PAGES_STAY = Mutant(
     "spare_pages_stay_with_use",
     "windows that no boundary can need wait for their turn by age",
-    puts(window_component, "oldest_spare", lambda _: None),
+    puts(window, "oldest_spare", lambda _: None),
     spare_and_younger,
     "the first window that goes from a node without spare pages",
     lambda state, event: isinstance(event, Removed | Tombstoned) and not spare_pages(state, state.nodes[event.node]),

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from radixledger.cache.recurrent_component import RecurrentComponent
+from radixledger.cache.components.recurrent import RecurrentComponent
 from radixledger.cache.state import State
 from radixledger.journal.causes import Operation
 from radixledger.journal.events import (

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from radixledger.cache import match
+from radixledger.cache.components.window import WindowComponent
 from radixledger.cache.decide import unified as decide_unified
 from radixledger.cache.state import Node, State
-from radixledger.cache.window_component import WindowComponent
 from radixledger.journal.causes import Operation, Site, cause
 from radixledger.journal.events import (
     AnyEvent,

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from radixledger.cache import recurrent_component
+from radixledger.cache.components import recurrent
+from radixledger.cache.components.recurrent import RecurrentComponent, slot_of
 from radixledger.cache.eviction import oldest_state
-from radixledger.cache.recurrent_component import RecurrentComponent, slot_of
 from radixledger.cache.state import Node, State
 from radixledger.journal.causes import Site
 from radixledger.journal.events import (
@@ -122,7 +122,7 @@ def _runs_on(_: Any, state: State, request: Any, __: int, ___: Any) -> Pages:
 
 def _outgrown(_: Any, __: State, node: Node, brought: Any) -> Iterator[AnyEvent]:
     if node.recurrent:
-        yield recurrent_component._freed_by(node, brought.request, brought.why(Site.OUTGROWN))
+        yield recurrent._freed_by(node, brought.request, brought.why(Site.OUTGROWN))
 
 
 def _youngest(_: Any, state: State) -> Node | None:

@@ -20,7 +20,7 @@ def _unlocked(field: str, row: str) -> Slip:
 
 ROUTES = (
     Slip("a_second_tree_stands_in_the_state", "cache/state.py", "        self.nodes: dict[int, Node] = {ROOT: self.root}\n", "        self.nodes: dict[int, Node] = {ROOT: self.root}\n        self.second = self.root\n", ("R1",)),
-    Slip("an_inner_node_goes_with_its_window", "cache/window_component.py", "        if node.children:\n            return Tomb", "        if not node.children:\n            return Tomb", ("R2", "R20", "R99")),
+    Slip("an_inner_node_goes_with_its_window", "cache/components/window.py", "        if node.children:\n            return Tomb", "        if not node.children:\n            return Tomb", ("R2", "R20", "R99")),
     Slip("every_route_follows_one", "cache/routes.py", "ROUTES[state.opened.route].tree", 'ROUTES["unified"].tree', ("R5", "R6")),
     Slip("a_face_lacks_a_call", "cache/faces/radix_face.py", "    def total_size(self)", "    def total_of_sizes(self)", ("R5", "R145")),
     Slip("the_rollback_route_takes_policies", "cache/config.py", "        if name != ruled:", '        if name != ruled and field != "tombstone_leaf":', ("R6", "R24")),
@@ -32,7 +32,7 @@ ROUTES = (
     Slip("a_bench_that_misses_its_bar_fails", "tools/bench/command.py", "    met = {True:", "    if figure.meets is False:\n        raise SystemExit(1)\n    met = {True:", ("R12",)),
     Slip("the_rollback_route_is_gone", _ROUTING, 'config.disable_radix_cache else "legacy"', 'config.disable_radix_cache else "unified"', ("R13", "R24", "R197", "R203")),
     Slip("what_is_not_served_falls_back", _ROUTING, "            raise UnsupportedCombination(shut, config)", '            return "legacy"', ("R14", "R204")),
-    Slip("a_component_takes_all_by_itself", "cache/components.py", "        return start + node.pages\n", "        return max(start, brought.prev)\n", ("R15", "R59")),
+    Slip("a_component_takes_all_by_itself", "cache/components/component.py", "        return start + node.pages\n", "        return max(start, brought.prev)\n", ("R15", "R59")),
     Slip("the_core_looks_at_a_window", "cache/decide/unified.py", "    found = walk(state, key, namespace, full_only=full_only)\n", "    found = walk(state, key, namespace, full_only=full_only or not state.tail_pages)\n", ("R15",)),
     Slip("a_reclaim_believes_any_rank", "cache/faces/radix_face.py", "is not None and self._rank_of(req) is not rank:", "is not None and dp_rank < 0:", ("R16",)),
     Slip("the_unified_route_is_on_by_default", _ROUTING, "    unified: bool = False", "    unified: bool = True", ("R17", "R24")),

@@ -2,7 +2,7 @@
 
 from .slip import Slip
 
-_CORE, _WINDOW = "cache/decide/unified.py", "cache/window_component.py"
+_CORE, _WINDOW = "cache/decide/unified.py", "cache/components/window.py"
 
 TREE = (
     Slip("components_do_without_parameters", "cache/faces/unified_setup.py", "        if components == FULL_ALONE:\n            return None\n", "        if params is None:\n            return 4\n", ("R56",)),

@@ -10,7 +10,7 @@ whatever the tree does not take is freed in the same command.
 import numpy as np
 from numpy.typing import NDArray
 
-from radixledger.cache.components import Component, Events, Segment, leaf_removal
+from radixledger.cache.components.component import Component, Events, Segment, leaf_removal
 from radixledger.cache.eviction import oldest_state
 from radixledger.cache.match import walk
 from radixledger.cache.refusals import Refusal, StateShort

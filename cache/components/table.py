@@ -3,9 +3,9 @@
 Rule: what a configuration has pages for is kept; combinations that nobody serves are refused before (`config`, R11).
 """
 
-from radixledger.cache.components import Component
-from radixledger.cache.recurrent_component import RecurrentComponent
-from radixledger.cache.window_component import WindowComponent
+from radixledger.cache.components.component import Component
+from radixledger.cache.components.recurrent import RecurrentComponent
+from radixledger.cache.components.window import WindowComponent
 from radixledger.journal.events import Config, Opened
 
 COMPONENTS: tuple[tuple[str, Component], ...] = (

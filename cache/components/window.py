@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from radixledger.cache.components import Component, Events, Segment
+from radixledger.cache.components.component import Component, Events, Segment
 from radixledger.cache.decide.pages import destination
 from radixledger.cache.eviction import oldest_spare, oldest_window
 from radixledger.cache.refusals import Refusal
