@@ -3,7 +3,7 @@
 Belady's rule evicts the page whose next use lies furthest ahead, which nobody can know who serves. It is a bound, not a
 goal, and it assumes more than that: all of FULL is there for prefixes, and nothing is taken by what runs; a page may be
 reused as soon as it was asked for, though it is computed later; pages count one by one, though a prefix without its
-beginning is of no use; and the order of requests stays what it was. SWA is not asked: every window is there.
+beginning is of no use; and requests come in the order that it is given. SWA is not asked: every window is there.
 """
 
 from array import array

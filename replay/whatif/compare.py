@@ -146,7 +146,7 @@ def _outcome(
         outcome.strayed.add(each.strayed)
         outcome.broken += each.broken
         odd |= dict.fromkeys(transcript.schedule.odd)
-        best = bounds[pool(place, opened)]
+        best = each.bound or bounds[pool(place, opened)]
         outcome.bound_tokens += best.hit
         outcome.asked_tokens += best.asked
         outcome.cpu_seconds += each.cpu_seconds

@@ -17,7 +17,7 @@ from radixledger.journal.units import FIRST, Seq
 from radixledger.replay.whatif.content import Content
 from radixledger.replay.whatif.meter import Meter
 from radixledger.replay.whatif.schedule import Schedule
-from radixledger.replay.whatif.seats import Seated, Seats
+from radixledger.replay.whatif.seats import ENDED, Seated, Seats
 from radixledger.replay.whatif.strayed import Strayed
 
 
@@ -208,6 +208,7 @@ class Crowd(Seats):
     def finish(self, live: Seated) -> None:
         """End a job well."""
         self.cache.finish(live.request, self.content.given(live.key, live.job))
+        self.asks.extend((live.number, ENDED))
         self._forget(live)
 
     def abort(self, number: int) -> None:

@@ -4,7 +4,7 @@ Rule: what goes in and comes out passes between processes, so it is data; errors
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,8 @@ from radixledger.replay.whatif.meter import Figures, Meter
 from radixledger.replay.whatif.redrive import Redrive
 from radixledger.replay.whatif.requests import transcribed
 from radixledger.replay.whatif.room import can_never_fit
-from radixledger.replay.whatif.schedule import Admit, End, Leave, Schedule, ScheduleWriter
+from radixledger.replay.whatif.schedule import Admit, End, Job, Leave, Schedule, ScheduleWriter
+from radixledger.replay.whatif.seats import ENDED
 from radixledger.replay.whatif.settings import is_recorded
 from radixledger.replay.whatif.strayed import Strayed
 
@@ -48,6 +49,8 @@ class Sent(NamedTuple):
     digest: bytes
     cpu_seconds: float
     peak_bytes: int
+    bound: "Bound | None"
+    """Of the requests as they came in here; None where they came in as in the record."""
 
 
 class Bound(NamedTuple):
@@ -55,6 +58,14 @@ class Bound(NamedTuple):
 
     hit: int
     asked: int
+
+
+class Ask(NamedTuple):
+    """A job came in with a prompt of so many tokens; None: it ended well."""
+
+    number: int
+    job: Job
+    prompt: int | None
 
 
 def transcribe(run: Path, rank: Rank, salvage: bool, folder: Path, steps: Steps) -> Transcript | str:
@@ -102,18 +113,23 @@ def send(schedule: Schedule, opened: Opened, steps: Steps) -> Sent:
         tick=steps.tick,
     )
     end = redrive.run()
+    own = _best(schedule, opened, _came(schedule, redrive.asks)) if redrive.strayed.came_otherwise else None
     return Sent(
-        redrive.figures, redrive.strayed, redrive.broken, end, time.process_time() - begun, peak_bytes()
+        redrive.figures, redrive.strayed, redrive.broken, end, time.process_time() - begun, peak_bytes(), own
     )
 
 
-def bound(schedule: Schedule, opened: Opened, steps: Steps) -> Bound:
-    """Belady's bound of one rank, for the pools of a configuration and the requests that fit them."""
-    page_size, job_of, asked = opened.config.page_size, schedule.job_of(), 0
-    content = content_for(schedule.opened, page_size)
+def _came(schedule: Schedule, asks: Sequence[int]) -> Iterator[Ask]:
+    job_of = schedule.job_of()
+    for at in range(0, len(asks), 2):
+        yield Ask(asks[at], job_of(asks[at]), None if asks[at + 1] == ENDED else asks[at + 1])
 
-    def uses() -> Iterator[Use]:
-        nonlocal asked
+
+def bound(schedule: Schedule, opened: Opened, steps: Steps) -> Bound:
+    """Belady's bound of one rank, for the pools of a configuration and the requests that fit them, as they were recorded."""
+    job_of = schedule.job_of()
+
+    def asks() -> Iterator[Ask]:
         for act in schedule.acts():
             if not isinstance(act, Admit | Leave):
                 continue
@@ -121,12 +137,27 @@ def bound(schedule: Schedule, opened: Opened, steps: Steps) -> Bound:
             if can_never_fit(opened, job, schedule.chunk_tokens):
                 continue
             if isinstance(act, Admit):
-                key = content.upto(content.whole(act.job, job), act.prompt)
-                asked += act.prompt
-                yield Use(key, (act.prompt - 1) // page_size, True, job.namespace)
                 steps.tick(1)
+                yield Ask(act.job, job, act.prompt)
             elif act.how == End.FINISHED:
-                key = content.given(content.whole(act.job, job), job)
+                yield Ask(act.job, job, None)
+
+    return _best(schedule, opened, asks())
+
+
+def _best(schedule: Schedule, opened: Opened, asks: Iterable[Ask]) -> Bound:
+    page_size, asked = opened.config.page_size, 0
+    content = content_for(schedule.opened, page_size)
+
+    def uses() -> Iterator[Use]:
+        nonlocal asked
+        for number, job, prompt in asks:
+            whole = content.whole(number, job)
+            if prompt is not None:
+                asked += prompt
+                yield Use(content.upto(whole, prompt), (prompt - 1) // page_size, True, job.namespace)
+            else:
+                key = content.given(whole, job)
                 yield Use(key, len(key) // content.stride, False, job.namespace)
 
     hits = best_hits(uses(), stride=content.stride, capacity=opened.config.full_pages)

@@ -6,6 +6,7 @@ goes on without the schedule, as `crowd` says. Rule: in the recorded configurati
 given in the same order, and the cache ends in the same state.
 """
 
+from array import array
 from collections.abc import Callable, Sequence
 
 from radixledger.cache.digest import digest
@@ -51,6 +52,8 @@ class Redrive:
         self._as_recorded, self._tick = as_recorded, tick
         self._meter = Meter(self.figures)
         self._crowd = self._emptied()
+        self.asks = array("q")
+        """Once it was run: the admissions and ends of all crowds, as `Seats.asks` has them."""
         self._begun = 0
         """Jobs below this number have been admitted, or turned away."""
         self._acts: dict[type, Callable[..., None]] = {
@@ -79,7 +82,7 @@ class Redrive:
             self.broken.append(str(error))
         state = self._crowd.cache.state
         self.broken += [f"{finding.law}: {finding.detail}" for finding in broken_laws(state)]
-        self.strayed.unended += len(self._crowd.late)
+        self._dismissed()
         self._meter.finish(state)
         self.figures.violations += len(self.broken)
         return digest(state)
@@ -157,5 +160,9 @@ class Redrive:
             return  # here somebody is live still
 
     def _restart(self, act: Restart) -> None:
-        self.strayed.unended += len(self._crowd.late)
+        self._dismissed()
         self._crowd = self._emptied(Seq(act.seq))
+
+    def _dismissed(self) -> None:
+        self.strayed.unended += len(self._crowd.late)
+        self.asks += self._crowd.asks

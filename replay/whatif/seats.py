@@ -3,6 +3,8 @@
 Rule: it calls what a server calls, and reads no more of the cache than a server reads.
 """
 
+from array import array
+
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import Refusal, StateShort
 from radixledger.journal.events import Opened
@@ -12,6 +14,9 @@ from radixledger.replay.whatif.meter import Ear, Meter
 from radixledger.replay.whatif.room import can_never_fit, has_room_for
 from radixledger.replay.whatif.schedule import Job, Schedule
 from radixledger.replay.whatif.strayed import Strayed
+
+ENDED = -1
+"""In the place of a prompt: the job ended well."""
 
 
 class Seated:
@@ -46,6 +51,8 @@ class Seats:
         """By number, the eldest first."""
         self.changes = 0
         """How often somebody came, went, or left the schedule."""
+        self.asks = array("q")
+        """Who was let in with how long a prompt, and who ended well, as they came: pairs of job and prompt, ENDED for an end."""
         self.content, self.strayed = content, strayed
         self.chunk_tokens = schedule.chunk_tokens
         self._job_of = schedule.job_of()
@@ -68,6 +75,7 @@ class Seats:
         except Refusal:
             return None
         self.changes += 1
+        self.asks.extend((number, prompt))
         live = self.live[number] = Seated(number, job, key, prompt, admission.request)
         return live
 

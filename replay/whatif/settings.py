@@ -142,7 +142,8 @@ def _rerouted(recorded: Opened, route: str, settings: Mapping[str, str]) -> dict
     elif not old.windowed and not {"window", "swa_pages"} <= settings.keys():
         raise BadSetting(
             "route",
-            f"{route!r} has windows, which the record has not: set window=TOKENS,swa_pages=PAGES with it",
+            f"{route!r} has windows, which the record has not: set window=TOKENS,swa_pages=PAGES with it, or "
+            f"route=radix, which has none",
         )
     if not (new.orders and new.windowed):
         changes |= {"swa_victims": "lru", "tombstone_leaf": "veto"}
