@@ -19,7 +19,7 @@ from radixledger.replay.crew import Steps, done_by
 from radixledger.replay.fold import check_opened
 from radixledger.replay.whatif.meter import Figures
 from radixledger.replay.whatif.outcome import Comparison, Outcome, why_estimated
-from radixledger.replay.whatif.pieces import Bound, Pool, Sent, Transcript, bound, pool, send, transcribe
+from radixledger.replay.whatif.pieces import Sent, Transcript, send, transcribe
 from radixledger.replay.whatif.settings import can_be_sent_again, configured, is_recorded
 from radixledger.replay.whatif.strayed import Strayed
 
@@ -106,21 +106,16 @@ def _sent_through(
     plans: Sequence[_Plan], transcripts: Sequence[Transcript], processes: int, progress: Progress
 ) -> Comparison:
     schedules = [each.schedule for each in transcripts]
-    pools = {pool(place, opened): opened for plan in plans for place, opened in enumerate(plan.opened)}
-    work: list[Callable[[Steps], Sent | Bound]] = [
+    work: list[Callable[[Steps], Sent]] = [
         partial(send, schedule, opened)
         for plan in plans
         for schedule, opened in zip(schedules, plan.opened, strict=True)
     ]
-    work += [partial(bound, schedules[pool[0]], opened) for pool, opened in pools.items()]
     steps = sum(each.steps for each in schedules) * len(plans)
-    steps += sum(schedules[place].jobs for place, *_ in pools)
     with progress("sending", steps) as advance:
-        done = done_by(processes, work, advance)
-    sent = [each for each in done if isinstance(each, Sent)]
-    bounds = dict(zip(pools, (each for each in done if isinstance(each, Bound)), strict=True))
+        sent = done_by(processes, work, advance)
     outcomes = [
-        _outcome(plan, transcripts, sent[place * len(schedules) : (place + 1) * len(schedules)], bounds)
+        _outcome(plan, transcripts, sent[place * len(schedules) : (place + 1) * len(schedules)])
         for place, plan in enumerate(plans)
     ]
     figures = Figures()
@@ -133,22 +128,16 @@ def _sent_through(
     )  # fmt: skip
 
 
-def _outcome(
-    plan: _Plan,
-    transcripts: Sequence[Transcript],
-    sent: Sequence[Sent],
-    bounds: Mapping[Pool, Bound],
-) -> Outcome:
+def _outcome(plan: _Plan, transcripts: Sequence[Transcript], sent: Sequence[Sent]) -> Outcome:
     outcome = Outcome(plan.name, dict(plan.settings), plan.opened[0], Figures(), Strayed(), [], [])
     odd: dict[str, None] = {}
-    for place, (each, transcript, opened) in enumerate(zip(sent, transcripts, plan.opened, strict=True)):
+    for each, transcript in zip(sent, transcripts, strict=True):
         outcome.figures.add(each.figures)
         outcome.strayed.add(each.strayed)
         outcome.broken += each.broken
         odd |= dict.fromkeys(transcript.schedule.odd)
-        best = each.bound or bounds[pool(place, opened)]
-        outcome.bound_tokens += best.hit
-        outcome.asked_tokens += best.asked
+        outcome.bound_tokens += each.bound.hit
+        outcome.asked_tokens += each.bound.asked
         outcome.cpu_seconds += each.cpu_seconds
         outcome.peak_bytes = max(outcome.peak_bytes, each.peak_bytes)
     first = transcripts[0].schedule.opened

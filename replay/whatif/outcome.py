@@ -18,8 +18,8 @@ class Outcome(Struct):
     """One configuration, all ranks together.
 
     opened: of the first rank. bound_tokens: prompt tokens that Belady's rule would have found in its FULL pages, of
-    `asked_tokens`, for the requests that came in, as they came in. estimated: why its figures are no more than an estimate; empty where the schedule would have been the
-    same. cpu_seconds: what sending it took; peak_bytes: of the largest of its processes.
+    `asked_tokens`: of the requests that came in, as they came in. estimated: why its figures are no more than an
+    estimate; empty where the schedule would have been the same. cpu_seconds: what sending it took; peak_bytes: of the largest of its processes.
     """
 
     name: str

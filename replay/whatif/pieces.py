@@ -4,7 +4,7 @@ Rule: what goes in and comes out passes between processes, so it is data; errors
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,14 +21,10 @@ from radixledger.replay.whatif.content import content_for
 from radixledger.replay.whatif.meter import Figures, Meter
 from radixledger.replay.whatif.redrive import Redrive
 from radixledger.replay.whatif.requests import transcribed
-from radixledger.replay.whatif.room import can_never_fit
-from radixledger.replay.whatif.schedule import Admit, End, Job, Leave, Schedule, ScheduleWriter
+from radixledger.replay.whatif.schedule import Schedule, ScheduleWriter
 from radixledger.replay.whatif.seats import ENDED
 from radixledger.replay.whatif.settings import is_recorded
 from radixledger.replay.whatif.strayed import Strayed
-
-Pool = tuple[int, int, int, int, int, int]
-"""What a bound depends on: the rank's place, and the sizes."""
 
 
 class Transcript(NamedTuple):
@@ -49,23 +45,14 @@ class Sent(NamedTuple):
     digest: bytes
     cpu_seconds: float
     peak_bytes: int
-    bound: "Bound | None"
-    """Of the requests as they came in here; None where they came in as in the record."""
+    bound: "Bound"
 
 
 class Bound(NamedTuple):
-    """Belady's bound of one rank, in tokens."""
+    """Belady's bound of one rank, in tokens, for the prompts that came in, as they came in."""
 
     hit: int
     asked: int
-
-
-class Ask(NamedTuple):
-    """A job came in with a prompt of so many tokens; None: it ended well."""
-
-    number: int
-    job: Job
-    prompt: int | None
 
 
 def transcribe(run: Path, rank: Rank, salvage: bool, folder: Path, steps: Steps) -> Transcript | str:
@@ -89,19 +76,6 @@ def _counted(frames: Iterator[Frame], steps: Steps) -> Iterator[Frame]:
         steps.tick(len(frame.events))
 
 
-def pool(place: int, opened: Opened) -> Pool:
-    """What the bound of the rank at `place` depends on."""
-    config = opened.config
-    return (
-        place,
-        config.page_size,
-        config.full_pages,
-        config.context_pages,
-        config.swa_pages,
-        opened.window_need,
-    )
-
-
 def send(schedule: Schedule, opened: Opened, steps: Steps) -> Sent:
     """Send one rank through a configuration."""
     begun = time.process_time()
@@ -113,52 +87,28 @@ def send(schedule: Schedule, opened: Opened, steps: Steps) -> Sent:
         tick=steps.tick,
     )
     end = redrive.run()
-    own = _best(schedule, opened, _came(schedule, redrive.asks)) if redrive.strayed.came_otherwise else None
+    best = _best(schedule, opened, redrive.asks)
     return Sent(
-        redrive.figures, redrive.strayed, redrive.broken, end, time.process_time() - begun, peak_bytes(), own
+        redrive.figures, redrive.strayed, redrive.broken, end, time.process_time() - begun, peak_bytes(), best
     )
 
 
-def _came(schedule: Schedule, asks: Sequence[int]) -> Iterator[Ask]:
-    job_of = schedule.job_of()
-    for at in range(0, len(asks), 2):
-        yield Ask(asks[at], job_of(asks[at]), None if asks[at + 1] == ENDED else asks[at + 1])
-
-
-def bound(schedule: Schedule, opened: Opened, steps: Steps) -> Bound:
-    """Belady's bound of one rank, for the pools of a configuration and the requests that fit them, as they were recorded."""
-    job_of = schedule.job_of()
-
-    def asks() -> Iterator[Ask]:
-        for act in schedule.acts():
-            if not isinstance(act, Admit | Leave):
-                continue
-            job = job_of(act.job)
-            if can_never_fit(opened, job, schedule.chunk_tokens):
-                continue
-            if isinstance(act, Admit):
-                steps.tick(1)
-                yield Ask(act.job, job, act.prompt)
-            elif act.how == End.FINISHED:
-                yield Ask(act.job, job, None)
-
-    return _best(schedule, opened, asks())
-
-
-def _best(schedule: Schedule, opened: Opened, asks: Iterable[Ask]) -> Bound:
-    page_size, asked = opened.config.page_size, 0
+def _best(schedule: Schedule, opened: Opened, asks: Sequence[int]) -> Bound:
+    page_size, job_of, asked = opened.config.page_size, schedule.job_of(), 0
     content = content_for(schedule.opened, page_size)
 
     def uses() -> Iterator[Use]:
         nonlocal asked
-        for number, job, prompt in asks:
+        for at in range(0, len(asks), 2):
+            number, prompt = asks[at], asks[at + 1]
+            job = job_of(number)
             whole = content.whole(number, job)
-            if prompt is not None:
-                asked += prompt
-                yield Use(content.upto(whole, prompt), (prompt - 1) // page_size, True, job.namespace)
-            else:
+            if prompt == ENDED:
                 key = content.given(whole, job)
                 yield Use(key, len(key) // content.stride, False, job.namespace)
+            else:
+                asked += prompt
+                yield Use(content.upto(whole, prompt), (prompt - 1) // page_size, True, job.namespace)
 
     hits = best_hits(uses(), stride=content.stride, capacity=opened.config.full_pages)
     return Bound(hits * page_size, asked)

@@ -27,11 +27,6 @@ class Strayed(Struct):
     unkept: int = 0
     """Chunks that could not be kept for want of state slots."""
 
-    @property
-    def came_otherwise(self) -> bool:
-        """Whether who came in, and when, is not what the record has: then its bound is not that of the recorded requests."""
-        return any((self.waited, self.pushed_out, self.spared, self.unended))
-
     def add(self, other: "Strayed") -> None:
         """Another rank's on top."""
         for field in self.__struct_fields__:

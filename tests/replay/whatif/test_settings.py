@@ -87,6 +87,7 @@ def test_what_another_server_recorded_needs_a_route_of_ours() -> None:
         (PLAIN, "route=tree", "route", "'tree'"),
         (PLAIN, "route=recorded", "route", "another server's"),
         (RADIX, "route=unified", "route", "window=TOKENS,swa_pages=PAGES"),
+        (RADIX, "route=legacy", "route", "or route=radix, which has none"),
         (RADIX, "swa_pages=3", "swa_pages", "no SWA pool"),
         (PLAIN, "formula=exact", "formula", "'exact'"),
         (PLAIN, "tombstone_leaf=drop", "tombstone_leaf", "'drop'"),
