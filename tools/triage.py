@@ -3,8 +3,6 @@
 Not here: finding and explaining it (`radixledger.replay.triage.triage`); this module parses and prints.
 """
 
-import os
-from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path
 
@@ -12,21 +10,18 @@ import click
 from msgspec import to_builtins
 
 from radixledger.journal.absent import Absent
-from radixledger.journal.errors import JournalError
-from radixledger.journal.reader import JournalReader
 from radixledger.journal.redact import spelled_out
-from radixledger.journal.units import Rank
-from radixledger.replay.crew import WorkerLost
 from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.triage.triage import (
     INCOMPLETE,
     KINDS,
     RankTriage,
     absent_of,
+    named,
     places_of,
-    triage,
-    triage_by,
+    triage_rank,
 )
+from radixledger.tools.by_rank import processes_option, told_by_rank
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
@@ -35,20 +30,14 @@ from radixledger.tools.console import (
     exit_with,
     json_flag,
     print_json,
-    progress,
     remark,
 )
 from radixledger.tools.next_commands import next_commands
-from radixledger.tools.numbers import Whole
 from radixledger.tools.places import check_outside_runs, check_place, new_file
 from radixledger.tools.ranks import ranks_option
 from radixledger.tools.report import write_page
 from radixledger.tools.run_argument import in_given_words, runs_argument
 from radixledger.tools.triage_text import print_triage
-from radixledger.tools.watching import watched
-
-EVENTS_WORTH_A_PROCESS = 20_000
-"""Events that take as long as a process takes to begin."""
 
 
 @click.command(
@@ -70,11 +59,7 @@ EVENTS_WORTH_A_PROCESS = 20_000
     help="Where the page for the ticket goes.  [default: RUN-report.html here, if anything was found]",
 )
 @click.option("--no-report", is_flag=True, help="Write no page.")
-@click.option(
-    "--processes",
-    type=Whole(1),
-    help="So many ranks of long journals at a time.  [default: one per CPU]",
-)
+@processes_option
 @json_flag
 def command(
     runs: tuple[Path, ...], ranks: tuple[int, ...], page: Path | None, no_report: bool, processes: int | None, as_json: bool
@@ -88,7 +73,9 @@ def command(
     if page is not None:
         check_place(page, force=False)
     absent = absent_of(runs, ranks)
-    told = [_as_given(each) for each in _triaged(runs, ranks, processes or os.cpu_count() or 1)]
+    told = named(told_by_rank(triage_rank, places_of(runs, ranks), processes))
+    for each in told:
+        _in_given_words(each)
     if as_json:
         print_json(
             {"verdict": overall(told, absent), "absent": absent, "ranks": [as_data(each) for each in told]}
@@ -134,34 +121,12 @@ def _write(runs: tuple[Path, ...], page: Path, told: list[RankTriage], ranks: tu
         remark(f"{page}: open it in a browser, attach it to the ticket")
 
 
-def _triaged(runs: Sequence[Path], ranks: Sequence[int], processes: int) -> list[RankTriage]:
-    """One rank after the other; several at a time where they are long enough to be worth a process."""
-    places = places_of(runs, ranks)
-    events = sum(_events_of(run, each) for run, each in places)
-    if processes == 1 or len(places) == 1 or events < EVENTS_WORTH_A_PROCESS * len(places):
-        return triage(runs, watched, ranks=ranks)
-    try:
-        with progress(f"{len(places)} ranks", events) as advance:
-            return triage_by(processes, places, advance)
-    except WorkerLost as error:
-        raise CommandFailure(str(error)) from error
-
-
-def _events_of(run: Path, rank: Rank) -> int:
-    """How many events a journal has, as far as its last segment can tell."""
-    try:
-        return JournalReader(run, rank).last_seq
-    except (JournalError, OSError):
-        return 0
-
-
-def _as_given(told: RankTriage) -> RankTriage:
-    """With paths of a copy in the words of who gave the URL."""
+def _in_given_words(told: RankTriage) -> None:
+    """Paths of a copy become the words of who gave the URL."""
     report = told.report
     report.unreadable = in_given_words(report.unreadable)
     report.notices = [in_given_words(each) for each in report.notices]
     told.damage = [in_given_words(each) for each in told.damage]
-    return told
 
 
 def overall(told: list[RankTriage], absent: list[Absent]) -> str:

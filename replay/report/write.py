@@ -12,12 +12,13 @@ from radixledger.journal.absent import Absent
 from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
+from radixledger.replay.by_rank import Watched, unwatched
 from radixledger.replay.report.bundle import bundle
 from radixledger.replay.report.page import page
 from radixledger.replay.report.phrases import Sheet
 from radixledger.replay.report.ranges import Range, detail_ranges
 from radixledger.replay.report.track import Share, Tell, Track, follow
-from radixledger.replay.triage.triage import RankTriage, Watched, absent_of, triage, unwatched
+from radixledger.replay.triage.triage import RankTriage, absent_of, triage
 from radixledger.replay.whole_file import whole_file
 
 

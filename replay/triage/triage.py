@@ -7,9 +7,7 @@ Rules: damage is no violation, and nothing behind it is judged until something s
 is the earliest one known, whichever law told of it. Memory does not grow with a journal.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,20 +17,15 @@ from radixledger.journal.absent import Absent, absent_ranks
 from radixledger.journal.accounts import Pool
 from radixledger.journal.errors import JournalError, NoJournal
 from radixledger.journal.folder import listing, rank_folder, ranks_in
-from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
-from radixledger.replay.crew import Steps, done_by
+from radixledger.replay.by_rank import Watched, unwatched
 from radixledger.replay.search.narrow import traced_back
-from radixledger.replay.seek import Beginning, Watch, beginning_of
+from radixledger.replay.seek import Beginning, beginning_of
 from radixledger.replay.triage.ending import Ending, Passing, left_behind
 from radixledger.replay.triage.explained import Explained, explain
 from radixledger.replay.verdict import MISSING, RankReport, Told
 from radixledger.replay.verify import judge
-
-Watched = Callable[[Path, Rank, str], AbstractContextManager[Watch]]
-"""Gives a `Watch` over the frames of a rank, for work that a label names."""
-
 
 KINDS = ("wrong", "turned down", "leak", "damaged", "unreadable", "clean")
 """What can be said of a rank, the worst first."""
@@ -65,11 +58,6 @@ class RankTriage(Struct):
         return self.explained.first.step if self.explained else self.ending.last_step
 
 
-def unwatched(_: Path, __: Rank, ___: str) -> AbstractContextManager[Watch]:
-    """Nobody looks on."""
-    return nullcontext(iter)
-
-
 def triage(
     folders: Sequence[Path], watched: Watched = unwatched, *, ranks: Sequence[int] = ()
 ) -> list[RankTriage]:
@@ -77,32 +65,16 @@ def triage(
 
     ranks: only those of these numbers; none: all.
     """
-    return _named([triage_rank(run, each, watched) for run, each in places_of(folders, ranks)])
+    return named([triage_rank(run, each, watched) for run, each in places_of(folders, ranks)])
 
 
-def triage_by(
-    processes: int, places: Sequence[tuple[Path, Rank]], advance: Callable[[int], None]
-) -> list[RankTriage]:
-    """The same of these ranks, several at a time; `advance` is told of events gone through. Raises WorkerLost."""
-    return _named(done_by(processes, [partial(_of_one, run, rank) for run, rank in places], advance))
-
-
-def _named(told: list[RankTriage]) -> list[RankTriage]:
+def named(told: list[RankTriage]) -> list[RankTriage]:
     """A rank that cannot tell which run it is of is of the run that the others in its folder are of."""
     known = {each.folder: each.run for each in told if each.report.route}
     for each in told:
         if not each.report.route:
             each.run = each.report.run = known.get(each.folder, each.run)
     return told
-
-
-def _of_one(run: Path, rank: Rank, steps: Steps) -> RankTriage:
-    def counted(frames: Iterable[Frame]) -> Iterator[Frame]:
-        for frame in frames:
-            yield frame
-            steps.tick(len(frame.events))
-
-    return triage_rank(run, rank, lambda *_: nullcontext(counted))
 
 
 def places_of(folders: Sequence[Path], ranks: Sequence[int] = ()) -> list[tuple[Path, Rank]]:

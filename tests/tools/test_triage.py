@@ -104,15 +104,6 @@ def test_json_has_all_of_it(wrong: tuple[Path, DoubleFree], capsys: Capture) -> 
     assert document["ranks"][1]["next"][0]["command"].startswith("radixledger replay blame")
 
 
-def test_several_ranks_at_a_time_say_the_same(
-    wrong: tuple[Path, DoubleFree], monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    """Long journals have a process each."""
-    one = told([str(wrong[0]), "--json", "--processes", "1"], capsys)
-    monkeypatch.setattr(door, "EVENTS_WORTH_A_PROCESS", 0)
-    assert told([str(wrong[0]), "--json", "--processes", "2"], capsys) == one
-
-
 def test_a_folder_that_nobody_may_read_is_one_rank_that_cannot_be_read(
     wrong: tuple[Path, DoubleFree], monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

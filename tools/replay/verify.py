@@ -5,14 +5,17 @@ Not here: the folding and the judging (`radixledger.replay.verify`); this module
 
 import shlex
 import time
+from functools import partial
 from pathlib import Path
 
 import click
 
 from radixledger.journal.units import Rank
+from radixledger.replay.by_rank import Watched
 from radixledger.replay.laws import OF_STATES
 from radixledger.replay.verdict import RankReport, Told
 from radixledger.replay.verify import verify_rank
+from radixledger.tools.by_rank import processes_option, told_by_rank
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
@@ -32,7 +35,6 @@ from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.replay.life_table import print_story
 from radixledger.tools.run_argument import as_given, run_argument
 from radixledger.tools.table import print_table
-from radixledger.tools.watching import watched
 
 
 @click.command(
@@ -46,14 +48,23 @@ from radixledger.tools.watching import watched
     "--from-snapshot", is_flag=True, help="Begin at the newest good snapshot: quicker, and says less."
 )
 @salvage_flag
+@processes_option
 @json_flag
-def command(run: Path, ranks: tuple[int, ...], from_snapshot: bool, salvage: bool, as_json: bool) -> None:
+def command(
+    run: Path,
+    ranks: tuple[int, ...],
+    from_snapshot: bool,
+    salvage: bool,
+    processes: int | None,
+    as_json: bool,
+) -> None:
     """Fold every event again; compare every recorded digest and ledger; check every law.
 
     Exit code 0: clean. 1: a law was broken, a digest differs, events are missing, or a rank is. 3: it could not be read.
     """
     begun, absent = time.monotonic(), the_absent(run, ranks)
-    reports = [_verified(run, each, from_snapshot, salvage) for each in the_ranks(run, ranks)]
+    work = partial(_verified, from_snapshot=from_snapshot, salvage=salvage)
+    reports = told_by_rank(work, [(run, each) for each in the_ranks(run, ranks)], processes)
     clean = not absent and all(each.clean for each in reports)
     if as_json:
         print_json({"clean": clean, "absent": absent, "ranks": reports})
@@ -66,8 +77,8 @@ def command(run: Path, ranks: tuple[int, ...], from_snapshot: bool, salvage: boo
         exit_with(FINDINGS)
 
 
-def _verified(run: Path, rank: Rank, from_snapshot: bool, salvage: bool) -> RankReport:
-    with watched(run, rank) as watch:
+def _verified(run: Path, rank: Rank, watched: Watched, *, from_snapshot: bool, salvage: bool) -> RankReport:
+    with watched(run, rank, "") as watch:
         return verify_rank(run, rank, from_snapshot=from_snapshot, salvage=salvage, watch=watch)
 
 

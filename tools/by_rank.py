@@ -1,0 +1,55 @@
+"""The ranks of a run, gone through several at a time where their journals are long, with a progress bar either way.
+
+Not here: the processes (`radixledger.replay.by_rank`).
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from radixledger.journal.errors import JournalError
+from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import Rank
+from radixledger.replay.by_rank import Watched, by_rank
+from radixledger.replay.crew import WorkerLost
+from radixledger.tools.console import CommandFailure, progress
+from radixledger.tools.numbers import Whole
+from radixledger.tools.watching import watched
+
+T = TypeVar("T")
+
+EVENTS_WORTH_A_PROCESS = 20_000
+"""Events that take as long as a process takes to begin."""
+
+processes_option = click.option(
+    "--processes",
+    type=Whole(1),
+    help="So many ranks of long journals at a time.  [default: one per CPU]",
+)
+"""Of a command that goes through all ranks; it receives `processes: int | None`, for `told_by_rank`."""
+
+
+def told_by_rank(
+    work: Callable[[Path, Rank, Watched], T], places: Sequence[tuple[Path, Rank]], processes: int | None
+) -> list[T]:
+    """What `work` says of each rank, in order; it has to be picklable, and what it says."""
+    processes = processes or os.cpu_count() or 1
+    events = sum(_events_of(run, each) for run, each in places)
+    if processes == 1 or len(places) == 1 or events < EVENTS_WORTH_A_PROCESS * len(places):
+        return [work(run, each, watched) for run, each in places]
+    try:
+        with progress(f"{len(places)} ranks", events) as advance:
+            return by_rank(work, places, processes, advance)
+    except WorkerLost as error:
+        raise CommandFailure(str(error)) from error
+
+
+def _events_of(run: Path, rank: Rank) -> int:
+    """How many events a journal has, as far as its last segment can tell."""
+    try:
+        return JournalReader(run, rank).last_seq
+    except (JournalError, OSError):
+        return 0
