@@ -27,8 +27,9 @@ from radixledger.replay.schedule.commands import AnyCommand
 from radixledger.replay.schedule.letters import Letters
 from radixledger.replay.schedule.named_event import NamedEvent
 from radixledger.replay.schedule.names import NameBook, Unplayable
-from radixledger.replay.schedule.naming import Naming, Texts
+from radixledger.replay.schedule.naming import Naming
 from radixledger.replay.schedule.paths import path_to
+from radixledger.replay.schedule.texts import Texts
 
 WAYS = 64
 """So many paths are tried for one that a match can have gone."""

@@ -14,13 +14,14 @@ from radixledger.journal import events as e
 from radixledger.journal.accounts import Kind, Pool, describe
 from radixledger.journal.events import AnyEvent
 from radixledger.replay.schedule.free_places import books, free_places
-from radixledger.replay.schedule.named_event import ACCOUNTS, FREE, NODES, NamedEvent, Path
+from radixledger.replay.schedule.named_event import ACCOUNTS, FREE, NODES, NamedEvent
 from radixledger.replay.schedule.names import NameBook, Shelf, Unplayable
-from radixledger.replay.schedule.paths import node_at, path_of
+from radixledger.replay.schedule.node_names import NodeNames
+from radixledger.replay.schedule.texts import Texts
 
 _OF_STATES = (e.StateTaken, e.StateCopied, e.StateTracked, e.StateReplaced, e.StateDonated, e.StateFreed)
 _POOLS = {"swa": Pool.SWA, "host": Pool.HOST, "recurrent": Pool.RECURRENT}
-_PAGES = {"full", "unmapped", "swa", "host", "recurrent", "fresh", "old", "row", "source", "target", "slots", "slot", "former", "pages"}  # fmt: skip
+_PAGES = ("full", "unmapped", "swa", "host", "recurrent", "fresh", "old", "row", "source", "target", "slots", "slot", "former", "pages")  # fmt: skip
 _TAKEN: dict[type, tuple[str, ...]] = {
     e.Allocated: ("full", "swa"),
     e.Extended: ("full", "swa"),
@@ -34,223 +35,196 @@ _UNTOLD = {"digest": b"", "seq": 0, "since": 0, "detail": "", "expected": 0, "fo
 """What is of one run alone."""
 
 
-class Texts(NamedTuple):
-    """How a run's keys, namespaces and request ids are said in letters and names, and how they are made of them."""
-
-    spelled: Callable[[bytes], str]
-    space: Callable[[bytes], str]
-    rid: Callable[[str, str], str]
-    """Of a request id and the name of whom it was given to now."""
-    key: Callable[[str], bytes]
-
-
 class Naming:
     """Tells the events of one run; `names` are those of its hand-outs, `state` is the one before each event."""
 
     def __init__(self, state: State, names: NameBook, texts: Texts) -> None:
         self.state = state
-        self._names = names
-        self._texts = texts
-        self._shelves: dict[Pool, Shelf] = {
+        self.names = names
+        self.texts = texts
+        self.nodes = NodeNames(texts)
+        self.shelves: dict[Pool, Shelf] = {
             Pool.FULL: names.full, Pool.SWA: names.swa, Pool.RECURRENT: names.states, Pool.HOST: names.host,
         }  # fmt: skip
-        self._grown: dict[int, Path] = {}
-        """Nodes that the events told since the last command have made."""
-        self._made: dict[Path, int] = {}
 
     def tell(self, event: AnyEvent) -> NamedEvent:
         """The event by names."""
-        self._grow(event)
+        self.nodes.grow(self.state, event)
         return NamedEvent(
-            type(event), tuple((name, self._told(event, name)) for name in event.__struct_fields__)
+            type(event),
+            tuple(
+                (name, _WORDS.get(name, _AS_IT_IS).tell(self, event, name))
+                for name in event.__struct_fields__
+            ),
         )
 
     def untell(self, told: NamedEvent) -> AnyEvent:
         """The event that is told so here. Raises Unplayable for names that mean nothing here."""
-        event: AnyEvent = told.kind(**{name: self._untold(told, name, value) for name, value in told.fields})
-        self._grow(event)
+        event: AnyEvent = told.kind(
+            **{name: _WORDS.get(name, _AS_IT_IS).untell(self, told, value) for name, value in told.fields}
+        )
+        self.nodes.grow(self.state, event)
         return event
 
     def begin(self) -> None:
         """The state knows all that was told so far."""
-        self._grown.clear()
-        self._made.clear()
+        self.nodes.forget()
 
-    # -- by field --------------------------------------------------------------------------------------------
 
-    def _told(self, event: AnyEvent, name: str) -> Any:
-        value = getattr(event, name)
-        if name in _UNTOLD:
-            return _UNTOLD[name]
-        if name == "request":
-            return self._names.requests.names.get(value, value)
-        if name in ("requests", "takers"):
-            return tuple(
-                self._names.requests.names.get(each, each) for each in np.frombuffer(value, "<i8").tolist()
-            )
-        if name in NODES:
-            return self._node(value)
-        if name == "skipped":
-            return tuple(self._node(each) for each in np.frombuffer(value, "<i8").tolist())
-        if name in ACCOUNTS:
-            return self._account(value)
-        if name in _PAGES:
-            pool = self._pool(event, name)
-            free = free_places(books(self.state)[pool], value) if name in _TAKEN.get(type(event), ()) else {}
-            names = self._shelves[pool].names
-            numbers: list[int] = np.frombuffer(value, "<i4").tolist()
-            if not free:
-                return tuple(names.get(each, each) for each in numbers)
-            return tuple((FREE, free[each]) if each in free else self._held(pool, each) for each in numbers)
-        if name == "boundary":
-            return self._depth(event, value)
-        if name == "transfer":
-            return self._names.copies.names.get(value, value)
-        if name == "rid":
-            named = self._names.requests.names.get(getattr(event, "request", 0), "")
-            return self._texts.rid(value, named) if isinstance(event, e.Admitted) else ""
-        text = {"key": self._texts.spelled, "namespace": self._texts.space}.get(name)
-        return text(value) if text is not None else value
+class _Words(NamedTuple):
+    """How a field is told of an event and by its name, and what its told value means in an event that is told."""
 
-    def _untold(self, told: NamedEvent, name: str, value: Any) -> Any:
-        if name == "request":
-            new = told.kind is e.Admitted and value not in self._names.requests.numbers
-            return self._next_request() if new else _number(self._names.requests, value)
-        if name in ("requests", "takers"):
-            return _packed([_number(self._names.requests, each) for each in value], "<i8")
-        if name in NODES:
-            return self._number_of_node(value)
-        if name == "skipped":
-            return _packed([self._number_of_node(each) for each in value], "<i8")
-        if name in ACCOUNTS:
-            return self._number_of_account(value)
-        if name in _PAGES:
-            pool = self._pool(told, name)
-            return _packed([self._number_of_page(pool, each) for each in value], "<i4")
-        if name == "boundary":
-            return self._boundary(told, value)
-        if name == "transfer":
-            new = isinstance(value, str) and not self._names.copies.numbers.knows(value)
-            return self.state.next_transfer if new else _number(self._names.copies, value)
-        if name == "key":
-            return self._texts.key(value)
-        return value.encode() if name == "namespace" else value
+    tell: Callable[[Naming, Any, str], Any]
+    untell: Callable[[Naming, NamedEvent, Any], Any]
 
-    def _next_request(self) -> int:
-        rows = self.state.rows
-        if not rows.free:
-            raise Unplayable("all rows have a request")
-        return self.state.next_request * (rows.mask + 1) + rows.free[-1]
 
-    def _pool(self, event: AnyEvent | NamedEvent, name: str) -> Pool:
-        kind = event.kind if isinstance(event, NamedEvent) else type(event)
-        if kind in _OF_STATES:
-            return Pool.RECURRENT
-        if name == "pages":
-            pool = (
-                dict(event.fields)["pool"]
-                if isinstance(event, NamedEvent)
-                else getattr(event, "pool", Pool.FULL)
-            )
-            return Pool(pool) if pool in self._shelves else Pool.FULL
-        return _POOLS.get(name, Pool.FULL)
+_AS_IT_IS = _Words(lambda _, event, name: getattr(event, name), lambda _, __, value: value)
 
-    def _held(self, pool: Pool, number: int) -> tuple[str, Any]:
-        """A page that is handed out although it is not free: the kind of account that it is in, and its name."""
-        accounts = books(self.state)[pool].account
-        kind = describe(int(accounts[number])).partition("(")[0] if 0 <= number < len(accounts) else "nowhere"
-        return kind, self._shelves[pool].names.get(number, number)
+# -- requests, copies, nodes ---------------------------------------------------------------------------------
 
-    def _number_of_page(self, pool: Pool, told: Any) -> int:
-        if not isinstance(told, tuple):
-            return _number(self._shelves[pool], told)
-        free = np.frombuffer(bytes(books(self.state)[pool].free), "<i4")
-        if told[0] != FREE:
-            number = _number(self._shelves[pool], told[1])
-            if self._held(pool, number)[0] != told[0]:
-                raise Unplayable(f"{pool.name} page {told[1]!r} is in another kind of account here")
-            return number
-        if told[1] >= free.size:
-            raise Unplayable(f"{pool.name} has {free.size} free pages here, and no more")
-        return int(free[told[1]])
 
-    # -- nodes and accounts ----------------------------------------------------------------------------------
+def _tell_request(by: Naming, event: Any, name: str) -> Any:
+    number = getattr(event, name)
+    return by.names.requests.names.get(number, number)
 
-    def _grow(self, event: AnyEvent) -> None:
-        """Remember the path of a node that this event makes."""
-        if isinstance(event, e.Transferred):
-            parent = self._node(event.parent)
-            base = parent if isinstance(parent, tuple) else (self._texts.space(event.namespace), "")
-            self._put(
-                event.node,
-                (
-                    base[0] if base[1] else self._texts.space(event.namespace),
-                    base[1] + self._texts.spelled(event.key),
-                ),
-            )
-        elif isinstance(event, e.Split):
-            whole, parent = self._node(event.node), self._node(event.parent)
-            if isinstance(whole, tuple):
-                above = len(parent[1]) if isinstance(parent, tuple) else 0
-                pages = len(event.full or event.host) // 4
-                self._put(event.upper, (whole[0], whole[1][: above + pages]))
 
-    def _put(self, node: int, path: Path) -> None:
-        self._grown[node] = path
-        self._made[path] = node
+def _untell_request(by: Naming, told: NamedEvent, value: Any) -> int:
+    """Who is admitted gets the next free row."""
+    if told.kind is not e.Admitted or value in by.names.requests.numbers:
+        return _number(by.names.requests, value)
+    rows = by.state.rows
+    if not rows.free:
+        raise Unplayable("all rows have a request")
+    return by.state.next_request * (rows.mask + 1) + rows.free[-1]
 
-    def _node(self, node: int) -> Any:
-        """A node by namespace and path, its number where there is none; the root is 0."""
-        found = self.state.nodes.get(node)
-        if node in self._grown or found is None:
-            return self._grown.get(node, node)
-        if found.parent is None:
-            return 0
-        return self._texts.space(found.namespace), self._texts.spelled(path_of(found))
 
-    def _number_of_node(self, told: Any) -> int:
-        if not isinstance(told, tuple):
-            return int(told)
-        if told in self._made:
-            return self._made[told]
-        found = node_at(self.state, self._texts.key(told[1]), told[0].encode())
-        return found if found is not None else self.state.next_node + len(self._made)
+def _tell_requests(by: Naming, event: Any, name: str) -> tuple[Any, ...]:
+    known = by.names.requests.names
+    return tuple(known.get(each, each) for each in np.frombuffer(getattr(event, name), "<i8").tolist())
 
-    def _depth(self, event: Any, boundary: int) -> int:
-        """A boundary mark is told by where it stands: how many pages down the path; 0 for none."""
-        marked = getattr(event, "marked", 0)
-        node = self.state.nodes.get(marked or event.node)
-        while node is not None and boundary and not marked and node.boundary != boundary:
-            node = node.parent
-        return node.end if node is not None and boundary else 0
 
-    def _boundary(self, told: NamedEvent, depth: int) -> int:
-        """The mark that stands so deep in the path of the event, or the next one that is made."""
-        fields = dict(told.fields)
-        if not depth or fields.get("marked"):
-            return self.state.next_boundary if depth else 0
-        node = self.state.nodes.get(self._number_of_node(fields["node"]))
-        while node is not None and (node.end > depth or not node.boundary):
-            node = node.parent
-        return node.boundary if node is not None else self.state.next_boundary
+def _untell_requests(by: Naming, _: NamedEvent, value: Any) -> bytes:
+    return _packed([_number(by.names.requests, each) for each in value], "<i8")
 
-    def _account(self, code: int) -> Any:
-        kind, holder = code & 7, code >> 3
-        if kind == Kind.REQUEST and holder:
-            return kind, self._names.requests.names.get(holder, holder)
-        if kind == Kind.TREE:
-            return kind, self._node(holder)
-        return (kind, self._names.copies.names.get(holder, holder)) if kind == Kind.IN_FLIGHT else code
 
-    def _number_of_account(self, told: Any) -> int:
-        if not isinstance(told, tuple):
-            return int(told)
-        kind, holder = told
-        if kind == Kind.TREE:
-            number = self._number_of_node(holder)
-        else:
-            number = _number(self._names.requests if kind == Kind.REQUEST else self._names.copies, holder)
-        return number << 3 | int(kind)
+def _tell_rid(by: Naming, event: Any, _: str) -> str:
+    if not isinstance(event, e.Admitted):
+        return ""
+    return by.texts.rid(event.rid, by.names.requests.names.get(event.request, ""))
+
+
+def _tell_copy(by: Naming, event: Any, name: str) -> Any:
+    number = getattr(event, name)
+    return by.names.copies.names.get(number, number)
+
+
+def _untell_copy(by: Naming, _: NamedEvent, value: Any) -> int:
+    new = isinstance(value, str) and not by.names.copies.numbers.knows(value)
+    return by.state.next_transfer if new else _number(by.names.copies, value)
+
+
+def _tell_nodes(by: Naming, event: Any, name: str) -> tuple[Any, ...]:
+    return tuple(
+        by.nodes.path(by.state, each) for each in np.frombuffer(getattr(event, name), "<i8").tolist()
+    )
+
+
+def _untell_nodes(by: Naming, _: NamedEvent, value: Any) -> bytes:
+    return _packed([by.nodes.number(by.state, each) for each in value], "<i8")
+
+
+def _tell_boundary(by: Naming, event: Any, name: str) -> int:
+    """A boundary mark is told by where it stands: how many pages down the path; 0 for none."""
+    boundary, marked = getattr(event, name), getattr(event, "marked", 0)
+    node = by.state.nodes.get(marked or event.node)
+    while node is not None and boundary and not marked and node.boundary != boundary:
+        node = node.parent
+    return node.end if node is not None and boundary else 0
+
+
+def _untell_boundary(by: Naming, told: NamedEvent, depth: Any) -> int:
+    """The mark that stands so deep in the path of the event, or the next one that is made."""
+    fields = dict(told.fields)
+    if not depth or fields.get("marked"):
+        return by.state.next_boundary if depth else 0
+    node = by.state.nodes.get(by.nodes.number(by.state, fields["node"]))
+    while node is not None and (node.end > depth or not node.boundary):
+        node = node.parent
+    return node.boundary if node is not None else by.state.next_boundary
+
+
+# -- pages and accounts --------------------------------------------------------------------------------------
+
+
+def _tell_pages(by: Naming, event: Any, name: str) -> tuple[Any, ...]:
+    value = getattr(event, name)
+    pool = _pool(by, type(event), name, getattr(event, "pool", Pool.FULL))
+    names = by.shelves[pool].names
+    numbers: list[int] = np.frombuffer(value, "<i4").tolist()
+    free = free_places(books(by.state)[pool], value) if name in _TAKEN.get(type(event), ()) else {}
+    if not free:
+        return tuple(names.get(each, each) for each in numbers)
+    return tuple((FREE, free[each]) if each in free else _held(by, pool, each) for each in numbers)
+
+
+def _untells_pages(name: str) -> Callable[[Naming, NamedEvent, Any], bytes]:
+    def untell(by: Naming, told: NamedEvent, value: Any) -> bytes:
+        pool = _pool(by, told.kind, name, dict(told.fields).get("pool", Pool.FULL))
+        return _packed([_page(by, pool, each) for each in value], "<i4")
+
+    return untell
+
+
+def _pool(by: Naming, kind: type, name: str, told: int) -> Pool:
+    """The pool of a field's pages; `told` is what an event says whose pages may be of any."""
+    if kind in _OF_STATES:
+        return Pool.RECURRENT
+    if name == "pages":
+        return Pool(told) if told in by.shelves else Pool.FULL
+    return _POOLS.get(name, Pool.FULL)
+
+
+def _held(by: Naming, pool: Pool, number: int) -> tuple[str, Any]:
+    """A page that is handed out although it is not free: the kind of account that it is in, and its name."""
+    accounts = books(by.state)[pool].account
+    kind = describe(int(accounts[number])).partition("(")[0] if 0 <= number < len(accounts) else "nowhere"
+    return kind, by.shelves[pool].names.get(number, number)
+
+
+def _page(by: Naming, pool: Pool, told: Any) -> int:
+    if not isinstance(told, tuple):
+        return _number(by.shelves[pool], told)
+    kind, said = told
+    if kind != FREE:
+        number = _number(by.shelves[pool], said)
+        if _held(by, pool, number)[0] != kind:
+            raise Unplayable(f"{pool.name} page {said!r} is in another kind of account here")
+        return number
+    free = np.frombuffer(bytes(books(by.state)[pool].free), "<i4")
+    if said >= free.size:
+        raise Unplayable(f"{pool.name} has {free.size} free pages here, and no more")
+    return int(free[said])
+
+
+def _tell_account(by: Naming, event: Any, name: str) -> Any:
+    code = getattr(event, name)
+    kind, holder = code & 7, code >> 3
+    if kind == Kind.REQUEST and holder:
+        return kind, by.names.requests.names.get(holder, holder)
+    if kind == Kind.TREE:
+        return kind, by.nodes.path(by.state, holder)
+    return (kind, by.names.copies.names.get(holder, holder)) if kind == Kind.IN_FLIGHT else code
+
+
+def _untell_account(by: Naming, _: NamedEvent, value: Any) -> int:
+    if not isinstance(value, tuple):
+        return int(value)
+    kind, holder = value
+    if kind == Kind.TREE:
+        number = by.nodes.number(by.state, holder)
+    else:
+        number = _number(by.names.requests if kind == Kind.REQUEST else by.names.copies, holder)
+    return number << 3 | int(kind)
 
 
 def _number(shelf: Shelf, told: Any) -> int:
@@ -259,3 +233,26 @@ def _number(shelf: Shelf, told: Any) -> int:
 
 def _packed(numbers: Iterable[int], code: str) -> bytes:
     return np.array([*numbers], code).tobytes()
+
+
+_NODE = _Words(
+    lambda by, event, name: by.nodes.path(by.state, getattr(event, name)),
+    lambda by, _, value: by.nodes.number(by.state, value),
+)
+_WORDS: dict[str, _Words] = {
+    **{name: _Words(lambda _, __, name: _UNTOLD[name], _AS_IT_IS.untell) for name in _UNTOLD},
+    **{name: _Words(_tell_pages, _untells_pages(name)) for name in _PAGES},
+    **dict.fromkeys(NODES, _NODE),
+    **dict.fromkeys(ACCOUNTS, _Words(_tell_account, _untell_account)),
+    **dict.fromkeys(("requests", "takers"), _Words(_tell_requests, _untell_requests)),
+    "request": _Words(_tell_request, _untell_request),
+    "skipped": _Words(_tell_nodes, _untell_nodes),
+    "boundary": _Words(_tell_boundary, _untell_boundary),
+    "transfer": _Words(_tell_copy, _untell_copy),
+    "rid": _Words(_tell_rid, _AS_IT_IS.untell),
+    "key": _Words(lambda by, event, _: by.texts.spelled(event.key), lambda by, _, value: by.texts.key(value)),
+    "namespace": _Words(
+        lambda by, event, _: by.texts.space(event.namespace), lambda _, __, value: value.encode()
+    ),
+}
+"""The fields that are told otherwise than as they are."""

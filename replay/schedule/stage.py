@@ -35,9 +35,10 @@ from radixledger.replay.schedule.commands import Command
 from radixledger.replay.schedule.letters import Alphabet
 from radixledger.replay.schedule.named_event import NamedEvent
 from radixledger.replay.schedule.names import NameBook, Unplayable
-from radixledger.replay.schedule.naming import Naming, Texts
+from radixledger.replay.schedule.naming import Naming
 from radixledger.replay.schedule.paths import node_at
 from radixledger.replay.schedule.played_rank import PlayedRank
+from radixledger.replay.schedule.texts import Texts
 
 NEVER = 1 << 60
 
