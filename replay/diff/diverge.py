@@ -26,7 +26,7 @@ from radixledger.journal.events import (
     Retracted,
 )
 from radixledger.journal.frame import Frame
-from radixledger.replay.diff.naming import SILENT, Canonical, Naming
+from radixledger.replay.diff.first_names import SILENT, Canonical, FirstNames
 
 SHOWN_BEFORE = 3
 SHOWN_BEHIND = 4
@@ -72,7 +72,7 @@ class Compared(NamedTuple):
 _ASKED_FOR = (Operation.MATCH, Operation.ADMIT)
 """Look-ups that a request asked for; a cache looks up paths of its own too, on some routes."""
 
-Tell = Callable[[Naming, AnyEvent], Canonical | None]
+Tell = Callable[[FirstNames, AnyEvent], Canonical | None]
 """An event as a stream has it; None for one that is not in it."""
 
 
@@ -94,12 +94,12 @@ def openings_differ(a: Opened, b: Opened) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def whole(names: Naming, event: AnyEvent) -> Canonical | None:
+def whole(names: FirstNames, event: AnyEvent) -> Canonical | None:
     """Everything that the cache did."""
     return None if isinstance(event, SILENT) else names.canonical(event)
 
 
-def outcome(names: Naming, event: AnyEvent) -> Canonical | None:
+def outcome(names: FirstNames, event: AnyEvent) -> Canonical | None:
     """What requests got: how far they hit, what was computed, how they ended."""
     match event:
         case Matched() if event.cause >> 5 in _ASKED_FOR:
@@ -128,7 +128,7 @@ def outcome(names: Naming, event: AnyEvent) -> Canonical | None:
 
 def compare(a: Iterable[Frame], b: Iterable[Frame], tell: Tell, *, keys: bool) -> Compared:
     """Compare two journals in one stream; raises whatever reading raises."""
-    sides = [_places(frames, Naming(keys=keys), tell) for frames in (a, b)]
+    sides = [_places(frames, FirstNames(keys=keys), tell) for frames in (a, b)]
     before: deque[tuple[Place, Place]] = deque(maxlen=SHOWN_BEFORE)
     renamed: dict[tuple[str, str], None] = {}
     compared = 0
@@ -148,7 +148,7 @@ def compare(a: Iterable[Frame], b: Iterable[Frame], tell: Tell, *, keys: bool) -
     return Compared(compared, None, list(renamed))
 
 
-def _places(frames: Iterable[Frame], names: Naming, tell: Tell) -> Iterator[Place]:
+def _places(frames: Iterable[Frame], names: FirstNames, tell: Tell) -> Iterator[Place]:
     for frame in frames:
         for seq, event in enumerate(frame.events, frame.seq_first):
             told = tell(names, event)

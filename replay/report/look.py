@@ -6,14 +6,13 @@ names and those above them, and the rows of its requests. Rule: a test compares 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
-from msgspec.structs import fields
 from numpy.typing import NDArray
 
 from radixledger.cache.state import State
-from radixledger.journal.accounts import Kind
+from radixledger.journal.accounts import Kind, Pool
 from radixledger.journal.events import (
     Allocated,
     AnyEvent,
@@ -26,22 +25,15 @@ from radixledger.journal.events import (
     Removed,
     Tombstoned,
 )
+from radixledger.journal.fields import NODES_IN, PAGES_IN
 from radixledger.journal.moves import ids_of, moves, pages_of
 from radixledger.replay.report.cells import POOLS, node_record, numbers_of, request_record
 from radixledger.replay.report.packet import Owners, Packet, Record
 
 Number = TypeVar("Number", np.int32, np.int64)
 
-_NAMES_OF_NODES = frozenset({"node", "parent", "upper", "above", "marked", "host_node", "walked"})
-_NAMES_OF_MAPPED = frozenset({"full", "unmapped", "source", "target", "fresh", "old"})
-_NODES_IN: dict[type, tuple[str, ...]] = {
-    kind: names
-    for kind in get_args(AnyEvent)
-    if (names := tuple(field.name for field in fields(kind) if field.name in _NAMES_OF_NODES))
-}
-"""By type of event: the fields that name a node."""
 _MAPPED_IN: dict[type, tuple[str, ...]] = {
-    kind: tuple(field.name for field in fields(kind) if field.name in _NAMES_OF_MAPPED)
+    kind: tuple(name for name, pool in PAGES_IN[kind].items() if pool is Pool.FULL)
     for kind in (Allocated, Extended, Tombstoned, Healed, Reclaimed, Freed, Removed, Remapped)
 }
 """By type of event: the columns of FULL pages whose mapping it may change."""
@@ -66,7 +58,7 @@ class Look:
     def note(self, event: AnyEvent) -> None:
         """`event` has been folded, and is told later, with others."""
         kind = type(event)
-        names = _NODES_IN.get(kind)
+        names = NODES_IN.get(kind)
         if names is not None:
             for name in names:
                 self._noted.add(getattr(event, name))
@@ -185,7 +177,7 @@ class Look:
     def _nodes_near(self, state: State, event: AnyEvent) -> Iterator[int]:
         """The nodes that an event names, and all above them."""
         seen: set[int] = set()
-        for name in _NODES_IN.get(type(event), ()):
+        for name in NODES_IN.get(type(event), ()):
             number = getattr(event, name)
             if number not in seen:
                 seen.add(number)

@@ -5,7 +5,9 @@ Rule: an event by names holds names, letters and counts, and nothing that was nu
 
 from typing import Any, NamedTuple, Protocol
 
-NODES = {"node", "parent", "upper", "marked", "above", "host_node", "walked"}
+from radixledger.journal.fields import NODES_IN
+
+NODES = {name for names in NODES_IN.values() for name in names}
 """Fields that name a node."""
 ACCOUNTS = {"giver", "taker"}
 """Fields that name an account."""

@@ -31,7 +31,7 @@ from radixledger.replay.diff.diverge import (
     outcome,
     whole,
 )
-from radixledger.replay.diff.naming import SILENT
+from radixledger.replay.diff.first_names import SILENT
 
 from ..cache.driven import SHAPES, STATE_SHAPES, Driven, opened
 from ..cache.hosted import all_of_it

@@ -19,10 +19,9 @@ from radixledger.journal.events import (
     Digested,
     LedgerTaken,
     Opened,
-    Refused,
     Snapshotted,
-    Violated,
 )
+from radixledger.journal.fields import PAGES_IN
 from radixledger.journal.moves import ids_of, pages_of, whole_moves
 from radixledger.journal.units import BoundaryId, NodeId, Pages, RequestId, TransferId
 
@@ -36,15 +35,12 @@ _SECRET = frozenset({"key", "namespace"})
 _PACKED = {"requests": "request", "takers": "request", "skipped": "node"}
 _SINGLE = {NodeId: "node", RequestId: "request", BoundaryId: "boundary", TransferId: "transfer"}
 _HOLDERS = {Kind.REQUEST: "request", Kind.TREE: "node", Kind.IN_FLIGHT: "transfer"}
-_POOLS = {"swa": Pool.SWA, "host": Pool.HOST, "recurrent": Pool.RECURRENT, "slots": Pool.RECURRENT, "slot": Pool.RECURRENT,
-          "former": Pool.RECURRENT}  # fmt: skip
-_OF_STATES = {("StateCopied", "source"), ("StateCopied", "target"), ("StateReplaced", "fresh")}
 
 Canonical = dict[str, Any]
 """The fields of an event by name, with names in the place of numbers."""
 
 
-class Naming:
+class FirstNames:
     """The names of one run so far. `keys`: whether keys can be compared with the other run's."""
 
     def __init__(self, *, keys: bool) -> None:
@@ -100,7 +96,7 @@ def numbers(packed: bytes) -> tuple[int, ...]:
     return tuple(pages_of(packed).tolist()) if len(packed) % 4 == 0 else (-len(packed),)
 
 
-_Read = Callable[[Naming, Any], Any]
+_Read = Callable[[FirstNames, Any], Any]
 
 
 def _reads(kind: type[Struct]) -> list[tuple[str, _Read]]:
@@ -115,10 +111,10 @@ def _reads(kind: type[Struct]) -> list[tuple[str, _Read]]:
 def _read(kind: type[Struct], name: str, unit: Any) -> _Read:
     if unit in _SINGLE:
         return lambda names, event: names.name(_SINGLE[unit], getattr(event, name))
-    if unit is Pages and kind in (Refused, Violated):
-        return lambda names, event: names.pages(_pool_name(event.pool), getattr(event, name))
     if unit is Pages:
-        pool = Pool.RECURRENT if (kind.__name__, name) in _OF_STATES else _POOLS.get(name, Pool.FULL)
+        pool = PAGES_IN[kind][name]
+        if pool is None:
+            return lambda names, event: names.pages(_pool_name(event.pool), getattr(event, name))
         return lambda names, event: names.pages(pool.name, getattr(event, name))
     if name in _PACKED:
         return lambda names, event: names.ids(_PACKED[name], getattr(event, name))
