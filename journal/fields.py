@@ -4,7 +4,9 @@ Not here: what an event moves (`moves`). Rule: a column of pages that is of anot
 stand in an event of states, which are all of RECURRENT.
 """
 
-from typing import Final, get_args
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Final, get_args
 
 from msgspec.structs import fields
 
@@ -29,6 +31,16 @@ PAGES_IN: Final[dict[type, dict[str, Pool | None]]] = {
     for kind in get_args(AnyEvent)
 }
 """By type of event: its columns of pages, each with its pool; None where the event itself says which (`pool`)."""
+
+PAGE_COLUMNS: Final[dict[type, tuple[Callable[[Any], bytes], ...]]] = {
+    kind: tuple(map(attrgetter, columns))
+    for kind, columns in PAGES_IN.items()
+    if columns and kind not in _OF_ANY_POOL
+}
+"""By type of event: how its columns of pages are read. What was refused or not done did not happen to a page."""
+
+PAGE_FIELDS: Final = frozenset(name for columns in PAGES_IN.values() for name in columns)
+"""The names of all such columns."""
 
 NODES_IN: Final[dict[type, tuple[str, ...]]] = {
     kind: tuple(field.name for field in fields(kind) if field.type is NodeId) for kind in get_args(AnyEvent)

@@ -25,8 +25,8 @@ from radixledger.journal.events import (
     Stop,
     Violated,
 )
+from radixledger.journal.fields import PAGE_FIELDS
 from radixledger.journal.moves import ids_of, pages_of
-from radixledger.journal.packed import PAGE_FIELDS
 from radixledger.tools.printable import in_a_line
 
 RANGES_MAX = 12

@@ -23,9 +23,9 @@ from radixledger.journal.events import (
     Opened,
     Retracted,
 )
+from radixledger.journal.fields import PAGE_COLUMNS
 from radixledger.journal.frame import Frame
 from radixledger.journal.moves import Move, pages_of, whole_mappings, whole_moves
-from radixledger.journal.packed import PAGE_COLUMNS
 from radixledger.replay.counted import counted
 
 UNKNOWN = -1

@@ -25,9 +25,9 @@ from radixledger.journal.events import (
     Stepped,
     Transferred,
 )
+from radixledger.journal.fields import PAGE_COLUMNS
 from radixledger.journal.moves import Mapping as MappingChange
 from radixledger.journal.moves import ids_of, mappings, pages_of, whole_moves
-from radixledger.journal.packed import PAGE_COLUMNS
 from radixledger.journal.units import NodeId, RequestId, TransferId
 
 NODE, REQUEST, COPY, STEP, GROUP = "node", "request", "transfer", "step", "free group"
