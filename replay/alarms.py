@@ -8,6 +8,7 @@ recorded digest behind `audit.EVENTS_PER_NODE` events for each node. Rule: it is
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from radixledger.cache.state import Finding, State
 from radixledger.journal.accounts import Kind, describe, holder_of
@@ -18,7 +19,7 @@ from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.audit import Audit
 from radixledger.replay.seek import Beginning
-from radixledger.replay.verdict import RankReport, Told, told
+from radixledger.replay.verdict import RankReport, Told, in_order, told
 
 
 class Alarm(Struct, frozen=True):
@@ -55,12 +56,8 @@ class Heard(RankReport):
         self, finding: Finding, frame: Frame, lawful_at: int | None = None, *, by_pages: bool = False
     ) -> None:
         """Add a finding, also where the report has enough."""
-        kept = len(self.findings)
         super().tell(finding, frame, lawful_at, by_pages=by_pages)
-        if len(self.findings) > kept:
-            self.fresh.append(self.findings[-1])
-        else:
-            self.fresh.append(told(finding, frame, lawful_at))
+        self.fresh.append(replace(told(finding, frame, lawful_at), by_pages=by_pages))
 
 
 class Alarms:
@@ -116,7 +113,7 @@ class Alarms:
 
     def _alarms(self, frame: Frame | None) -> list[Alarm]:
         fresh = self.report.fresh
-        alarms = [self._alarm(each, frame) for each in sorted(fresh, key=lambda one: one.seq)]
+        alarms = [self._alarm(each, frame) for each in in_order(fresh)]
         fresh.clear()
         return alarms
 

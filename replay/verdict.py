@@ -1,7 +1,11 @@
 """What a verification found, as data: for a table, for JSON, for the exit code.
 
-Bounded whatever the journal holds: findings are counted by law, the first ones are kept.
+Bounded whatever the journal holds: findings are counted by law, the first ones are kept. Rule: they stand in the order
+of `in_order`, and the first of an event is what everybody tells of that event.
 """
+
+from collections.abc import Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +21,8 @@ MISSING = "no_event_is_missing"
 """The name of a gap among findings: they leave half of the places to what an event broke."""
 PAGES_KEPT = 64
 TEXT_KEPT = 400
+
+FULL_OR_NONE = (Pool.FULL, Pool.FULL.name, "")
 
 
 class Told(Struct, frozen=True):
@@ -91,10 +97,25 @@ class RankReport(Struct):
     def tell(
         self, finding: Finding, frame: Frame, lawful_at: int | None = None, *, by_pages: bool = False
     ) -> None:
-        """Add a finding."""
+        """Add a finding, in its place; what stands too far behind is not kept."""
         self.broken[finding.law] = self.broken.get(finding.law, 0) + 1
-        if len(self.findings) < (KEPT // 2 if finding.law == MISSING else KEPT):
-            self.findings.append(replace(told(finding, frame, lawful_at), by_pages=by_pages))
+        room = len(self.findings) < (KEPT // 2 if finding.law == MISSING else KEPT)
+        if room or (finding.law != MISSING and finding.seq <= self.findings[-1].seq):
+            new = replace(told(finding, frame, lawful_at), by_pages=by_pages)
+            self.findings = in_order([*self.findings, new])[:KEPT]
+
+
+Found = TypeVar("Found", Finding, Told)
+
+
+def in_order(findings: Sequence[Found]) -> list[Found]:
+    """Event by event; of one event law by law as they were told, and of one law what is about FULL pages first."""
+    laws: dict[tuple[int, str], int] = {}
+    for each in findings:
+        laws.setdefault((each.seq, each.law), len(laws))
+    return sorted(
+        findings, key=lambda each: (each.seq, laws[each.seq, each.law], each.pool not in FULL_OR_NONE)
+    )
 
 
 def told(finding: Finding, frame: Frame, lawful_at: int | None = None) -> Told:

@@ -2,7 +2,7 @@
 
     ```console          run, line by line, by a shell; output below a command is compared
     $ radixledger journal stats run
-    ...                 stands for any output, or any part of a line
+    ...                 on a line of its own stands for any lines, in a line for any part of that line
     $ radixledger replay verify broken        # exit 1
     ```
 
@@ -11,7 +11,8 @@
     ```sh               shown, not run (minutes long, or it needs what a test has not); its
                         `radixledger` commands and options must exist nevertheless
 
-Rule: the examples of one document run in order, in one empty folder which is also their home.
+Rules: the examples of one document run in order, in one empty folder which is also their home. A layout is compared: which
+line a thing stands on and what it stands behind; how wide a column or a rule under it is depends on its numbers, and is not.
 """
 
 import doctest
@@ -21,7 +22,7 @@ from typing import NamedTuple
 
 FENCE = re.compile(r"^( *)```(\w+)?(?: +file=(\S+))?.*\n((?:.*\n)*?)\1```$", re.MULTILINE)
 EXIT = re.compile(r"#\s*exit (\d+)\s*$")
-LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+RUN = re.compile(r"([ ─])\1+")
 
 
 class Example(NamedTuple):
@@ -70,8 +71,32 @@ def steps_of(transcript: str) -> list[Step]:
 
 
 def agrees(shown: str, printed: str) -> bool:
-    """Whether the output shown is what was printed; `...` stands for anything, white space for any other."""
-    return not shown.strip() or doctest.OutputChecker().check_output(shown, printed, LENIENT)
+    """Whether the output shown is what was printed, line by line; where nothing is shown, anything is.
+
+    `...` stands for any lines or for any part of a line, and a run of blanks, or of a rule, for one of any length.
+    """
+    if not shown.strip():
+        return True
+    pattern = "".join(map(_pattern_of, shown.strip("\n").splitlines()))
+    lines = (f"{_narrowed(line)}\n" for line in printed.strip("\n").splitlines())
+    return re.fullmatch(pattern, "".join(lines)) is not None
+
+
+def _narrowed(line: str) -> str:
+    return RUN.sub(r"\1", line).strip()
+
+
+def _pattern_of(line: str) -> str:
+    """What a line of the output shown stands for."""
+    line = _narrowed(line)
+    return r"(?:.*\n)*?" if line == "..." else ".*?".join(map(re.escape, line.split("..."))) + r"\n"
+
+
+class _Layout(doctest.OutputChecker):
+    """A session of Python is compared like the output of a command."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        return agrees(want, got) if want else not got
 
 
 def run_python(example: Example, names: dict[str, object]) -> None:
@@ -81,7 +106,7 @@ def run_python(example: Example, names: dict[str, object]) -> None:
         return
     session = doctest.DocTestParser().get_doctest(example.text, names, example.place, example.place, 0)
     report: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=LENIENT, verbose=False)
+    runner = doctest.DocTestRunner(_Layout(), verbose=False)
     runner.run(session, out=report.append, clear_globs=False)
     names.update(session.globs)
     assert not report, "".join(report)

@@ -161,8 +161,6 @@ def first_broken(reader: JournalReader, law: str | None, watch: Watch) -> Told |
 
 
 def _of(report: RankReport, law: str | None) -> Told | None:
-    found = min(
-        (each for each in report.findings if law in (None, each.law)), key=lambda each: each.seq, default=None
-    )
+    found = next((each for each in report.findings if law in (None, each.law)), None)
     report.findings.clear()
     return found

@@ -80,7 +80,7 @@ def judged(opened: Opened, commands: Iterable[Sequence[AnyEvent]]) -> list[Told]
             audit.take(Frame(Seq(seq), 0, 0, 0, list(events)))
             seq += len(events)
     audit.finish()
-    return sorted(audit.report.findings, key=lambda each: each.seq)
+    return audit.report.findings
 
 
 def sentence(told: NamedEvent) -> str:

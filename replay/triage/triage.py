@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from radixledger.cache.state import State
 from radixledger.journal.absent import Absent, absent_ranks
-from radixledger.journal.accounts import Pool
 from radixledger.journal.errors import JournalError, NoJournal
 from radixledger.journal.folder import listing, rank_folder, ranks_in
 from radixledger.journal.reader import JournalReader
@@ -179,12 +178,9 @@ def first_violation(reader: JournalReader, report: RankReport) -> tuple[Told, St
 
     With it a state from before it, where one was folded on the way.
     """
-    found = [each for each in report.findings if each.law != MISSING]
-    if not found:
+    first = next((each for each in report.findings if each.law != MISSING), None)
+    if first is None:
         return None
-    first = min(found, key=lambda each: each.seq)
-    alike = [each for each in found if (each.seq, each.law) == (first.seq, first.law)]
-    first = min(alike, key=lambda each: each.pool != Pool.FULL.name)
     if first.lawful_at is None and (report.gaps or reader.breaks):
         return first, None  # what is missing may have broken a law of the whole state, and no event did
     try:

@@ -13,8 +13,10 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.moves import moves, pages_of
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank, Seq
+from radixledger.replay.reduce.incident import incident_of
 from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.triage.triage import triage
+from radixledger.replay.verify import verify_rank
 
 from .make_incident import PATH, make
 
@@ -79,6 +81,19 @@ def test_the_verdict_says_how_many_pages_it_is_about_and_who_got_each_of_them() 
     text = " ".join(verdict(wrong))
     assert "In all that is 12 FULL and 12 SWA pages, which 7 nodes had." in text
     assert f"24 of its pages were handed out again, to {len(gone.got)} requests: " in text
+
+
+def test_every_command_tells_the_wrong_event_by_the_same_finding() -> None:
+    """The free gives up SWA pages first; it is told by its FULL pages, which outlive a window."""
+    _, wrong = triage([PATH])
+    assert wrong.explained is not None
+    first = wrong.explained.first
+    assert (first.seq, first.pool, first.pages) == (479, "FULL", [50, 51])
+    reduced = incident_of(JournalReader(PATH, Rank(1)))
+    assert reduced is not None
+    assert [verify_rank(PATH, Rank(1)).findings[0], wrong.report.findings[0], reduced.first] == [first] * 3
+    of_the_event = [each.pool for each in wrong.report.findings if each.seq == first.seq]
+    assert of_the_event == ["FULL"] * 7 + ["SWA"] * 7
 
 
 def test_sql_finds_it_by_a_question_that_the_table_of_symptoms_names() -> None:

@@ -6,6 +6,8 @@ from msgspec.structs import replace
 
 from radixledger.cache.keys import raw_key
 from radixledger.cache.rank import RankCache
+from radixledger.cache.state import Finding
+from radixledger.journal.accounts import Pool
 from radixledger.journal.causes import Operation
 from radixledger.journal.events import (
     Aborted,
@@ -27,7 +29,7 @@ from radixledger.journal.events import (
     Violated,
 )
 from radixledger.journal.frame import Frame
-from radixledger.journal.units import NodeId, Pages, RequestId, TokenCount
+from radixledger.journal.units import NodeId, Pages, RequestId, Seq, TokenCount
 from radixledger.replay.audit import Audit
 from radixledger.replay.fold import fold
 from radixledger.replay.verdict import KEPT, TEXT_KEPT, RankReport
@@ -217,6 +219,19 @@ def test_a_report_is_bounded_whatever_the_journal_holds() -> None:
     assert report.broken == {"the_writer_saw_no_law_broken": 5000}
     assert len(report.findings) == KEPT
     assert max(len(each.detail) for each in report.findings) == TEXT_KEPT
+
+
+def test_the_finding_that_an_event_is_told_by_is_kept_however_late_it_is_found() -> None:
+    """What an event broke first leads, FULL pages before others, in a report that is full of the others."""
+    report, frame = RankReport(run="", rank=0), Frame(Seq(1), 0, 0, 0, [Violated("", "")] * 3)
+    page, law = Pages((7).to_bytes(4, "little")), "a_page_is_given_by_its_owner"
+    for _ in range(KEPT):
+        report.tell(Finding(Seq(2), law, "late", Pool.SWA, page), frame)
+    report.tell(Finding(Seq(2), "another", "", Pool.FULL, page), frame)
+    report.tell(Finding(Seq(2), law, "later", Pool.FULL, page), frame)
+    report.tell(Finding(Seq(1), "earlier", "", Pool.SWA, page), frame)
+    told = [(each.seq, each.law, each.pool) for each in report.findings]
+    assert told == [(1, "earlier", "SWA"), (2, law, "FULL"), *[(2, law, "SWA")] * (KEPT - 2)]
 
 
 def test_behind_a_gap_a_digest_that_agrees_ends_the_doubt() -> None:

@@ -10,6 +10,7 @@ import click
 from radixledger.cache.state import State
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.known import reached, unknown_words
+from radixledger.replay.verdict import in_order
 from radixledger.tools import state_text
 from radixledger.tools.console import (
     FINDINGS,
@@ -91,7 +92,7 @@ def command(
     for notice in reader.notices:
         remark(notice)
     if found.findings:
-        first = found.findings[0]
+        first = in_order(found.findings)[0]
         remark(
             f"laws were broken on the way ({count_of(len(found.findings), 'finding')}), first by event {first.seq}: {first.law}: {first.detail}"
         )
