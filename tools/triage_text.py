@@ -3,7 +3,7 @@
 Rule: each rank says what it is before it says why; a section that has nothing to say is left out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from radixledger.journal.absent import Absent
@@ -32,6 +32,7 @@ from radixledger.tools.table import print_table
 LAST_SHOWN = 6
 PAGE_RUNS = 12
 GOT_SHOWN = 10
+HANDED_SHOWN = 4
 
 
 def print_triage(told: list[RankTriage], absent: Sequence[Absent] = ()) -> None:
@@ -185,13 +186,9 @@ def _print_got(astray: Astray, name: str) -> None:
     """Whose answers are to be looked at; one that the verdict names already is not told again."""
     if len(astray.got) < 2:
         return
-    rows = [
-        (str(each.request), each.rid, count_text(each.seq), str(each.step), _pages_got(each))
-        for each in astray.got[:GOT_SHOWN]
-    ]
     print_table(
-        ("request", "id", "since event", "step", "pages"),
-        rows,
+        ("request", "id", "event", "step", "pages"),
+        [row for each in astray.got[:GOT_SHOWN] for row in _rows_got(each)],
         title=f"\n{name}requests that got its pages next",
     )
     more = len(astray.got) - GOT_SHOWN
@@ -201,8 +198,16 @@ def _print_got(astray: Astray, name: str) -> None:
         print_lines(["the look ahead ended before all of its pages were handed out again"])
 
 
-def _pages_got(got: Got) -> str:
-    return ", ".join(f"{pool} {ranges(pages, PAGE_RUNS)}" for pool, pages in got.pages.items())
+def _rows_got(got: Got) -> Iterator[tuple[str, ...]]:
+    """A row for each event that handed it some; of a request that got them one by one the first, and how many more."""
+    shown = got.handed[:HANDED_SHOWN]
+    for each in shown:
+        pages = ", ".join(f"{pool} {ranges(pages, PAGE_RUNS)}" for pool, pages in each.pages.items())
+        yield str(got.request), got.rid, count_text(each.seq), str(each.step), pages
+    more = len(got.handed) - len(shown)
+    if more:
+        pages = count_of(got.count - Got(0, "", shown).count, "more page")
+        yield str(got.request), got.rid, "", "", f"{pages} in {count_of(more, 'later event')}"
 
 
 _SLICE = ("event", "step", "what", "why", "did")

@@ -1,10 +1,11 @@
 """The tables of a page: what led to the first wrong event, all findings, and what is at full detail."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from radixledger.journal.events import Opened
 from radixledger.replay.report.phrases import Sheet, go, law, shown
 from radixledger.replay.report.ranges import Range
+from radixledger.replay.triage.astray import Got
 from radixledger.replay.triage.causal_slice import SliceEvent
 from radixledger.replay.verdict import Told
 
@@ -54,17 +55,23 @@ def _got(place: int, sheet: Sheet) -> str:
     explained = sheet.told.explained
     if explained is None or len(explained.astray.got) < 2:
         return ""
-    rows = [
-        f"<tr><td class=n>{each.request}<td>{shown(each.rid)}<td class=n>{go(place, each.seq, f'{each.seq:,}')}<td class=n>{each.step:,}"
-        f"<td class=text>{'; '.join(f'{pool} {_first(pages)}' for pool, pages in each.pages.items())}</tr>"
-        for each in explained.astray.got
-    ]
-    head = "<th class=n>request<th>id<th class=n>since event<th class=n>step<th>pages"
-    later = f"<details><summary>{len(rows) - GOT_AT_ONCE:,} more</summary>{_table(head, ''.join(rows[GOT_AT_ONCE:]))}</details>"
+    got = ["".join(_got_rows(place, each)) for each in explained.astray.got]
+    head = "<th class=n>request<th>id<th class=n>event<th class=n>step<th>pages"
+    later = f"<details><summary>{len(got) - GOT_AT_ONCE:,} more</summary>{_table(head, ''.join(got[GOT_AT_ONCE:]))}</details>"
     return (
-        f"<h4>Requests that got its pages next: answers to look at</h4>{_table(head, ''.join(rows[:GOT_AT_ONCE]))}"
-        + (later if len(rows) > GOT_AT_ONCE else "")
+        f"<h4>Requests that got its pages next: answers to look at</h4>{_table(head, ''.join(got[:GOT_AT_ONCE]))}"
+        + (later if len(got) > GOT_AT_ONCE else "")
     )
+
+
+def _got_rows(place: int, got: Got) -> Iterator[str]:
+    """One for each event that handed the request some."""
+    for each in got.handed:
+        pages = "; ".join(f"{pool} {_first(pages)}" for pool, pages in each.pages.items())
+        yield (
+            f"<tr><td class=n>{got.request}<td>{shown(got.rid)}<td class=n>{go(place, each.seq, f'{each.seq:,}')}"
+            f"<td class=n>{each.step:,}<td class=text>{pages}</tr>"
+        )
 
 
 def _first(pages: Sequence[int], count: int = 0) -> str:

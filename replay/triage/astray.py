@@ -23,23 +23,32 @@ Place = tuple[str, int]
 """A page, by the name of its pool and its number."""
 
 
-class Got(Struct):
-    """A request that such pages were handed to, and the event that handed it the first; pages by pool."""
+class Handed(Struct):
+    """The pages that one event handed a request, by pool."""
 
-    request: int
-    rid: str
     seq: int
     step: int
     pages: dict[str, list[int]] = field(default_factory=dict)
 
-    def add(self, place: Place) -> None:
-        """It got this one."""
-        self.pages.setdefault(place[0], []).append(place[1])
+
+class Got(Struct):
+    """A request that such pages were handed to, in one event or in several."""
+
+    request: int
+    rid: str
+    handed: list[Handed] = field(default_factory=list)
+    """In the order of events."""
+
+    def add(self, seq: int, step: int, place: Place) -> None:
+        """It got this page in event `seq`, which is none before the last one."""
+        if not self.handed or self.handed[-1].seq != seq:
+            self.handed.append(Handed(seq, step))
+        self.handed[-1].pages.setdefault(place[0], []).append(place[1])
 
     @property
     def count(self) -> int:
-        """How many."""
-        return sum(map(len, self.pages.values()))
+        """How many pages."""
+        return sum(len(pages) for each in self.handed for pages in each.pages.values())
 
 
 class Astray(Struct):
@@ -126,6 +135,6 @@ def _hand_out(
             place = move.pool.name, page
             if place in waiting:
                 number = move.taker >> 3
-                takers.setdefault(number, Got(number, "", seq, step)).add(place)
+                takers.setdefault(number, Got(number, "")).add(seq, step, place)
                 if not itself:
                     del waiting[place]

@@ -42,7 +42,6 @@ from radixledger.replay.verdict import Told
 
 PAGES_FOLLOWED = 3
 THINGS_FOLLOWED = 12
-ALSO_TOLD = 6
 OF_DIGESTS = ("a_recorded_digest_is_the_states", "a_snapshot_holds_the_state")
 """Laws whose breaking names no event: the writer's state left its own events somewhere before."""
 
@@ -102,7 +101,7 @@ def explain(
     gone = astray(reader, [first, *also], event, before, rids)
     return Explained(
         first=first,
-        also=list(also[:ALSO_TOLD]),
+        also=list(also),
         event=type(event).__name__,
         cause=label_of(event),
         about=[str(thing) for thing in things],
@@ -136,8 +135,15 @@ def _before(reader: JournalReader, seq: int, earlier: State | None) -> State | N
 def _things(found: Sequence[Told], event: AnyEvent, before: State | None) -> Iterator[Thing]:
     """What the first wrong event is about: the pages that laws name, what the event names, steps that run."""
     first = found[0]
-    pages = [Thing(each.pool, page) for each in found if each.pool for page in each.pages[:PAGES_FOLLOWED]]
-    pages = list(dict.fromkeys(pages))[: 2 * PAGES_FOLLOWED]
+    by_pool: dict[str, list[int]] = {}
+    for each in found:
+        by_pool.setdefault(each.pool, []).extend(each.pages)
+    pages = [
+        Thing(pool, page)
+        for pool, told in by_pool.items()
+        if pool
+        for page in list(dict.fromkeys(told))[:PAGES_FOLLOWED]
+    ]
     named = named_by(event)[:THINGS_FOLLOWED]
     if not pages and not named:
         moved = [

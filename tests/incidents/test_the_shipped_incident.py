@@ -57,22 +57,24 @@ def test_one_rank_is_wrong_and_the_pages_are_read_at_that_moment() -> None:
 
 
 def test_the_verdict_says_how_many_pages_it_is_about_and_who_got_each_of_them() -> None:
-    """The totals agree with the events themselves, page by page: the first request that each was handed to behind the free."""
+    """The totals agree with the events themselves, page by page: the first request that each was handed to behind the free, and when."""
     _, wrong = triage([PATH])
     explained = wrong.explained
     assert explained is not None
     gone = explained.astray
     assert {pool: len(pages) for pool, pages in gone.pages.items()} == {"FULL": 12, "SWA": 12}
     assert not gone.cut
-    expected: dict[tuple[str, int], int] = {}
+    expected: dict[tuple[str, int], tuple[int, int]] = {}
     for frame in JournalReader(PATH, Rank(1)).frames(Seq(explained.first.seq + 1)):
-        for move in (move for event in frame.events for move in moves(event) if move.giver == FREE):
-            for page in pages_of(move.pages).tolist():
-                expected.setdefault((move.pool.name, page), move.taker >> 3)
+        for seq, event in enumerate(frame.events, frame.seq_first):
+            for move in (move for move in moves(event) if move.giver == FREE):
+                for page in pages_of(move.pages).tolist():
+                    expected.setdefault((move.pool.name, page), (move.taker >> 3, seq))
     told = {
-        (pool, page): each.request
+        (pool, page): (each.request, handed.seq)
         for each in gone.got
-        for pool, pages in each.pages.items()
+        for handed in each.handed
+        for pool, pages in handed.pages.items()
         for page in pages
     }
     assert told == {

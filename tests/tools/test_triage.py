@@ -9,8 +9,10 @@ import pytest
 
 from radixledger.cache.rank import RankCache
 from radixledger.cache.refusals import DoubleFree as FreedAlready
+from radixledger.journal.events import Config
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
+from radixledger.journal.recorder import ROOT, Recorder
 from radixledger.journal.units import Rank, Seq
 from radixledger.journal.writer import JournalWriter
 from radixledger.tools import triage as door
@@ -102,6 +104,31 @@ def test_json_has_all_of_it(wrong: tuple[Path, DoubleFree], capsys: Capture) -> 
         "mapped_to": 0,
     }
     assert document["ranks"][1]["next"][0]["command"].startswith("radixledger replay blame")
+
+
+def test_each_page_is_told_with_the_event_that_handed_it_out(tmp_path: Path, capsys: Capture) -> None:
+    """J14: of a request that was given them one by one the first four, and how many came later."""
+    config = Config(page_size=4, full_pages=9, swa_pages=0, window_tokens=0, rows=4)
+    with Recorder.open(tmp_path / "run", config, code="toy", redaction="plain") as recorder:
+        for rid in ("had", "gave", "slow", "quick"):
+            recorder.admitted(rid, prompt=32, prefix=0, node=ROOT)
+        recorder.extended(["had"], [32], takers=["had"], counts=[8], full=range(1, 9))
+        recorder.freed(range(1, 9), rid="gave")
+        for page in range(1, 7):
+            recorder.extended(["slow"], [4], takers=["slow"], counts=[1], full=[page])
+        recorder.extended(["quick"], [8], takers=["quick"], counts=[2], full=[7, 8])
+    code, out = told([str(tmp_path / "run")], capsys)
+    _, _, table = out.partition("requests that got its pages next\n")
+    rows = [line.split() for line in table.partition("\n\n")[0].splitlines()[2:]]
+    assert code == 1
+    assert [row[1:] for row in rows] == [
+        ["slow", "8", "0", "FULL", "1"],
+        ["slow", "9", "0", "FULL", "2"],
+        ["slow", "10", "0", "FULL", "3"],
+        ["slow", "11", "0", "FULL", "4"],
+        ["slow", "2", "more", "pages", "in", "2", "later", "events"],
+        ["quick", "14", "0", "FULL", "7-8"],
+    ]
 
 
 def test_a_folder_that_nobody_may_read_is_one_rank_that_cannot_be_read(
