@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any, get_args
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import fields
+from numpy.typing import NDArray
 
 from radixledger.cache.state import State
 from radixledger.journal.accounts import request_account
@@ -36,6 +38,7 @@ from radixledger.journal.packed import whole_ids, whole_pages
 from radixledger.journal.units import RequestId
 from radixledger.replay.walk import Walked, told_wrong, walk
 
+NONE: NDArray[np.int64] = np.empty(0, np.int64)
 STOPS = {int(stop): stop.name.lower() for stop in Stop}
 
 
@@ -43,8 +46,9 @@ class RequestStep(Struct, frozen=True):
     """One event of a request, and how it stood behind it; lengths in tokens.
 
     attempt: which admission, from 1; 0 is before the first one of the journal. detail: what
-    the event says beside pages. took, gave: pages that entered and left its account, by pool. full, swa: pages that its
-    account holds now, less than none where it gave up what was not its own; those that it reads in the tree are not among them. node: where its path in the tree ends.
+    the event says beside pages. took, gave: pages that entered and left its account as the event tells it, by pool: it
+    may give what it has not. full, swa: pages that its account holds by the books; those that it reads in the tree are not among
+    them. node: where its path in the tree ends.
     wrong: laws that the event broke, empty where it broke none.
     """
 
@@ -85,7 +89,7 @@ def request_story(
 
 
 class _Story:
-    """Which numbers the request has had so far, and how many pages each holds."""
+    """Which numbers the request has had so far, and the pages that each holds."""
 
     def __init__(self, asked: str, base: State | None) -> None:
         number = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 19 else 0
@@ -107,8 +111,8 @@ class _Story:
         """The event as a step of the story."""
         event, state = walked.event, walked.state
         self._attempts += isinstance(event, Admitted)
-        took, gave = self._moved(event, number)
-        held = self._held.setdefault(number, {})
+        took, gave = _moved(event, number)
+        held = self._holding(state, number, took)
         live = state.requests.get(number)
         row = live.row if live is not None else None
         return RequestStep(
@@ -132,26 +136,35 @@ class _Story:
             wrong=told_wrong(walked.broken),
         )
 
-    def _moved(self, event: AnyEvent, number: int) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-        took: dict[str, list[int]] = {}
-        gave: dict[str, list[int]] = {}
+    def _holding(self, state: State, number: int, took: dict[str, list[int]]) -> dict[str, int]:
+        """How many pages of each pool its account holds behind an event in which it `took` these."""
         account, held = request_account(RequestId(number)), self._held.setdefault(number, {})
-        for move in whole_moves(event):
-            pages, pool = pages_of(move.pages).tolist(), move.pool.name
-            if move.taker == account:
-                took.setdefault(pool, []).extend(pages)
-                held[pool] = held.get(pool, 0) + len(pages)
-            if move.giver == account:
-                gave.setdefault(pool, []).extend(pages)
-                held[pool] = held.get(pool, 0) - len(pages)
-        return took, gave
+        for book in state.books:
+            pool = book.pool.name
+            pages = np.union1d(held.get(pool, NONE), np.array(took.get(pool, ()), np.int64))
+            pages = pages[(pages >= 0) & (pages <= book.capacity)]
+            held[pool] = pages[book.account[pages] == account]
+        return {pool: len(pages) for pool, pages in held.items()}
 
 
-def _held(base: State | None, number: int) -> dict[str, int]:
+def _moved(event: AnyEvent, number: int) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    took: dict[str, list[int]] = {}
+    gave: dict[str, list[int]] = {}
+    account = request_account(RequestId(number))
+    for move in whole_moves(event):
+        pages, pool = pages_of(move.pages).tolist(), move.pool.name
+        if move.taker == account:
+            took.setdefault(pool, []).extend(pages)
+        if move.giver == account:
+            gave.setdefault(pool, []).extend(pages)
+    return took, gave
+
+
+def _held(base: State | None, number: int) -> dict[str, NDArray[np.int64]]:
     if base is None:
         return {}
     account = request_account(RequestId(number))
-    return {book.pool.name: int((book.account == account).sum()) for book in base.books}
+    return {book.pool.name: np.flatnonzero(book.account == account) for book in base.books}
 
 
 def _detail(event: AnyEvent, number: int) -> str:

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radixledger.journal.accounts import Pool, request_account
-from radixledger.journal.events import Allocated, Freed, Gap, Healed, Split, Tombstoned, Transferred
+from radixledger.journal.events import Aborted, Allocated, Freed, Gap, Healed, Split, Tombstoned, Transferred
 from radixledger.journal.moves import pages_of
 from radixledger.journal.reader import JournalReader
-from radixledger.journal.units import NO_PAGES, Pages, RequestId, Seq
+from radixledger.journal.units import NO_PAGES, Pages, RequestId, Seq, TokenCount
 from radixledger.replay.fold import Unfoldable, fold
 from radixledger.replay.seek import state_at
 from radixledger.replay.story.blame import story
@@ -111,6 +111,32 @@ def test_a_request_ends_its_story_as_it_stands_in_the_state(seed: int, shape: tu
         assert last.length == state.rows.length[request.row]
         assert next(step.event for step in steps if step.attempt) == "Admitted"
         assert steps == [step for step in request_story(frames, request.rid) if step.request == request.id]
+
+
+def test_a_request_that_gave_what_it_had_not_holds_what_the_books_say() -> None:
+    """J16: a page of the tree is given up by a request, and one of the request by another: neither makes less than none."""
+    state = RUN.cache.state
+    mine = next(
+        each for each in state.requests.values() if (state.full.account == request_account(each.id)).any()
+    )
+    account = request_account(mine.id)
+    of_the_tree = next(node.full[:4] for node in state.nodes.values() if node.full)
+    own = pages(int((state.full.account == account).argmax()))
+    wrong = [
+        Freed(account, Pages(of_the_tree), NO_PAGES, NO_PAGES),
+        Freed(request_account(RequestId(7)), own, NO_PAGES, NO_PAGES),
+    ]
+    last = RUN.journal.frames[-1]
+    frames = [
+        *RUN.journal.frames,
+        last._replace(seq_first=Seq(state.seq + 1), events=[*wrong, Aborted(mine.id, TokenCount(0))]),
+    ]
+    books = {each.seq: int((each.state.full.account == account).sum()) for each in walk(frames)}
+    steps = list(request_story(frames, str(mine.id)))
+    assert (steps[-2].event, steps[-2].gave) == ("Freed", {"FULL": pages_of(of_the_tree).tolist()})
+    assert steps[-2].wrong
+    assert [step.full for step in steps] == [books[step.seq] for step in steps]
+    assert steps[-1].full == steps[-2].full - 1, "its own page is gone by another's hand"
 
 
 def test_a_story_that_goes_on_from_a_snapshot_is_the_end_of_the_whole_story(tmp_path: Path) -> None:

@@ -48,6 +48,16 @@ def test_the_account_adds_up_and_names_causes_and_events(run: Path, capfd: Captu
     assert f"why the first one missed: radixledger replay why-miss {run} {worst['rid']}" in out
 
 
+def test_on_a_narrow_terminal_the_account_is_lines_to_be_read(
+    run: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (account,) = json.loads(told(capfd, "lost-reuse", run, "--json")[0])
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = told(capfd, "lost-reuse", run)[0].splitlines()
+    begin, hit = lines.index("tokens that"), account["kinds"]["hit"]
+    assert lines[begin + 1] == f"  hit: {hit:,} ({hit / account['prompt_tokens']:.1%}), from the cache"
+
+
 def test_every_miss_is_a_line_or_an_object(run: Path, capfd: Capture) -> None:
     misses = list(Reading(JournalReader(run, RANK)))
     lines = [json.loads(line) for line in told(capfd, "lost-reuse", run, "--each", "--json")[0].splitlines()]

@@ -106,7 +106,7 @@ def _node_row(step: NodeStep) -> Row:
 def _request_row(step: RequestStep) -> Row:
     return [
         str(step.attempt or ""), str(step.seq), time_text(step.time_ns), str(step.step),
-        str(step.request), step.event, step.detail, _pages(step.took), _pages(step.gave), f"{step.full} + {step.swa}",
+        str(step.request), step.event, step.detail, _pages(step.took), _pages(step.gave), _held(step.full, step.swa),
         step.length, step.protected, step.cursor, str(step.node), step.cause, step.wrong,
     ]  # fmt: skip
 
@@ -118,6 +118,13 @@ def _run_row(run: Sequence[RequestStep]) -> Row:
     row[1], row[3] = f"{first.seq}-{last.seq}", f"{first.step}-{last.step}"
     row[5], row[6] = " ".join(sorted({step.event for step in run})), f"{len(run)} events"
     return row
+
+
+def _held(full: int, swa: int) -> str:
+    """What a request has, in pages."""
+    return (
+        " and ".join(f"{pages} {pool}" for pages, pool in ((full, "FULL"), (swa, "SWA")) if pages) or "none"
+    )
 
 
 def _pages(moved: dict[str, list[int]]) -> str:

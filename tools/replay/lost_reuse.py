@@ -129,7 +129,8 @@ def _print_account(run: Path, account: Reuse, worst: int) -> None:
         for kind in KINDS
         if account.kinds[kind] or kind in ("hit", "lost")
     ]
-    print_table(("tokens that", "count", "share", "meaning"), rows)
+    lines = [f"  {kind}: {count_text(tokens)} ({share}), {why}" for kind, tokens, share, why in rows]
+    print_table(("tokens that", "count", "share", "meaning"), rows, otherwise=["tokens that", *lines])
     if account.not_kept:
         _print_not_kept(account)
     causes = account.causes()
