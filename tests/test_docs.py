@@ -172,10 +172,46 @@ def test_examples_that_are_wrong_are_told_apart(tmp_path: Path) -> None:
     assert [(step.output, step.exit_code) for step in steps] == [("{}\n", 0), ("one ...\n", 0), ("", 1)]
     assert agrees("one ...\n", "one two\n")
     assert not agrees("one\n", "two\n")
+    assert agrees("", "whatever\n")
     (tmp_path / "a.json").write_text("{}")
     run_console(run, tmp_path)
     with pytest.raises(AssertionError):
         run_console(run._replace(text="$ false\n"), tmp_path)
     with pytest.raises(AssertionError):
         run_python(run._replace(text=">>> 1 + 1\n3\n"), {})
+    with pytest.raises(AssertionError):
+        run_python(run._replace(text=">>> print('life 1  event 15')\nlife 1\nevent 15\n"), {})
     assert unknown_words(["no-such-command"]) == ["no-such-command"]
+
+
+PRINTED = """\
+rank   events   verdict
+────────────────────────
+   0    1,190   clean
+   1    1,211   wrong
+life 1  event 26  what Freed
+  wrong request(98) did not have it
+"""
+
+
+@pytest.mark.parametrize(
+    ("shown", "agreed"),
+    [
+        (PRINTED, True),
+        ("rank events verdict\n───\n0 1,190 clean\n1  1,211  wrong\n...\n", True),
+        ("...\nlife 1  event 26  what ...\n  wrong request(98) ...\n", True),
+        ("rank   ...\n...\n1    1,211   ...\n...\n", True),
+        ("rank   ...   verdict\n...\n...\n", True),
+        ("...\nlife         1\nevent        26\nwhat         Freed\n...\n", False),
+        ("...\nwrong  request(98) did not have it\n", True),
+        ("...\nlife 1  event 26  what Freed  wrong request(98) did not have it\n", False),
+        ("events   rank   verdict\n...\n", False),
+        ("rank   events   verdict\n0    1,190   clean\n...\n", False),
+        ("rank ... wrong\n...\n", False),
+        ("rank   events\n...\n", False),
+        ("...\n1    1,211   wrong\n", False),
+    ],
+)  # fmt: skip
+def test_a_stale_layout_is_told_and_the_widths_of_numbers_are_not(shown: str, agreed: bool) -> None:
+    """Line by line, what stands behind what: three dots in a line do not reach over its end."""
+    assert agrees(shown, PRINTED) == agreed

@@ -131,7 +131,7 @@ def test_a_request_that_gave_what_it_had_not_holds_what_the_books_say() -> None:
         *RUN.journal.frames,
         last._replace(seq_first=Seq(state.seq + 1), events=[*wrong, Aborted(mine.id, TokenCount(0))]),
     ]
-    books = {each.seq: int((each.state.full.account == account).sum()) for each in walk(frames)}
+    books = {int(each.seq): int((each.state.full.account == account).sum()) for each in walk(frames)}
     steps = list(request_story(frames, str(mine.id)))
     assert (steps[-2].event, steps[-2].gave) == ("Freed", {"FULL": pages_of(of_the_tree).tolist()})
     assert steps[-2].wrong
