@@ -119,19 +119,22 @@ def _levels(values: Sequence[int], top: int) -> list[str]:
 
 def _steps(xs: Sequence[float], levels: Sequence[str]) -> str:
     """A line from left to right that keeps the level of each stretch up to its end."""
-    line, before = f"M0 {levels[0]}", levels[0]
+    line, before, reached = f"M0 {levels[0]}", levels[0], 0.0
     for x, level in zip(xs, levels, strict=True):
-        line += (f"V{level}" if level != before else "") + f"H{_at(x)}"
-        before = level
-    return line
+        if level != before:
+            line, before = f"{line}H{_at(reached)}V{level}", level
+        reached = x
+    return f"{line}H{_at(reached)}"
 
 
 def _steps_back(xs: Sequence[float], levels: Sequence[str]) -> str:
     """The same from right to left, going on from where another line ended."""
-    line = ""
-    for place in range(len(xs) - 1, -1, -1):
-        line += f"V{levels[place]}H{_at(xs[place - 1]) if place else 0}"
-    return line
+    before = levels[-1]
+    line = f"V{before}"
+    for x, level in zip(reversed(xs[:-1]), reversed(levels[:-1]), strict=True):
+        if level != before:
+            line, before = f"{line}H{_at(x)}V{level}", level
+    return f"{line}H0"
 
 
 def _at(value: float) -> str:

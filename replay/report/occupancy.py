@@ -26,8 +26,6 @@ from radixledger.journal.frame import Frame
 from radixledger.replay.report.cells import POOLS, numbers_of
 from radixledger.replay.report.packet import Record
 
-BUCKETS = 480
-
 MARKS = ("tombstones", "heals", "evictions", "refusals", "retractions", "gaps", "epochs", "told")
 """What is counted for the time line; `told` are violations that the writer told of itself."""
 
@@ -50,7 +48,7 @@ class Bucket(Struct):
 class Occupancy:
     """Collects buckets of a journal that holds events [first, last]."""
 
-    def __init__(self, first: int, last: int, buckets: int = BUCKETS) -> None:
+    def __init__(self, first: int, last: int, buckets: int) -> None:
         self.buckets: list[Bucket] = []
         self._first, self._span, self._count = first, max(1, last - first + 1), buckets
         self._marks = [0] * len(MARKS)

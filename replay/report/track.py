@@ -21,41 +21,11 @@ from radixledger.replay.report.look import Look
 from radixledger.replay.report.occupancy import Bucket, Occupancy
 from radixledger.replay.report.packet import Packet, merged
 from radixledger.replay.report.ranges import Range
+from radixledger.replay.report.shares import Share
 from radixledger.replay.seek import Watch, beginning_of
 
 Tell = Callable[[AnyEvent], str]
 """An event as a line of text."""
-
-STRETCHES = 512
-"""Stretches that are told as one packet each, to begin with."""
-SUMMARY_CELLS = 2_400_000
-DETAIL_CELLS = 1_000_000
-"""Cells over all ranks of a page, of summaries and at full detail: what keeps the file small."""
-DETAIL_EVENTS = 40_000
-"""Events at full detail, over all ranks of a page: about 30 bytes each in the file."""
-LIVES = 20_000
-"""Requests whose beginning and end are kept, over all ranks of a page: the latest."""
-
-
-class Share(Struct, frozen=True):
-    """What one rank may put into a page that several share."""
-
-    detail_events: int
-    stretches: int
-    summary_cells: int
-    detail_cells: int
-    lives: int
-
-    @classmethod
-    def of(cls, ranks: int) -> "Share":
-        """The share of each of so many ranks."""
-        return cls(
-            DETAIL_EVENTS // ranks,
-            max(32, STRETCHES // ranks),
-            SUMMARY_CELLS // ranks,
-            DETAIL_CELLS // ranks,
-            LIVES // ranks,
-        )
 
 
 class Track(Struct):
@@ -121,7 +91,7 @@ class _Follower:
         self._frame: Frame | None = None
         self._places: dict[str, int] = {}
         self._look = Look(self._text)
-        self._occupancy = Occupancy(track.first_seq, last)
+        self._occupancy = Occupancy(track.first_seq, last, share.buckets)
         self._lives = Lives(share.lives)
         self._stretch = max(1, (last - track.first_seq + 1) // share.stretches)
         self._told = track.first_seq - 1

@@ -17,7 +17,8 @@ from radixledger.replay.report.bundle import bundle
 from radixledger.replay.report.page import page
 from radixledger.replay.report.phrases import Sheet
 from radixledger.replay.report.ranges import Range, detail_ranges
-from radixledger.replay.report.track import Share, Tell, Track, follow
+from radixledger.replay.report.shares import Share, shares
+from radixledger.replay.report.track import Tell, Track, follow
 from radixledger.replay.triage.triage import RankTriage, absent_of, triage
 from radixledger.replay.whole_file import whole_file
 
@@ -65,10 +66,10 @@ def write_report(
     """
     triaged = triage(list(runs), watched, ranks=ranks) if told is None else told
     absent = absent_of(runs, ranks)
-    share = Share.of(len(triaged))
+    parts = shares([each.kind != "clean" for each in triaged])
     sheets = [
         _sheet(each, label, share, tell, watched, named(Path(each.folder)))
-        for each, label in zip(triaged, _labels(triaged), strict=True)
+        for each, label, share in zip(triaged, _labels(triaged), parts, strict=True)
     ]
     title = ", ".join(dict.fromkeys(run.absolute().name for run in runs))
     written = page(title, sheets, made, absent).encode()

@@ -351,7 +351,7 @@ def test_a_script_that_got_in_all_the_same_would_not_run(browser: Browser, page_
 def test_a_summary_says_that_it_is_one(
     opens: Open, incident: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("radixledger.replay.report.track.DETAIL_EVENTS", 120)
+    monkeypatch.setattr("radixledger.replay.report.shares.DETAIL_EVENTS", 120)
     summary = write_report([incident], tmp_path / "page.html", tell=str)
     page = opens(tmp_path / "page.html")
     first, *_, last = summary.ranks[0].detail

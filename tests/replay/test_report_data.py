@@ -18,11 +18,11 @@ from radixledger.journal.reader import JournalReader
 from radixledger.journal.recorder import Recorder
 from radixledger.journal.units import NO_PAGES, Pages, Rank, RequestId
 from radixledger.journal.writer import JournalWriter
-from radixledger.replay.report import track
+from radixledger.replay.report import shares, track
 from radixledger.replay.report.look import Look
 from radixledger.replay.report.packet import Packet
 from radixledger.replay.report.ranges import detail_ranges
-from radixledger.replay.report.track import Share
+from radixledger.replay.report.shares import Share
 from radixledger.replay.report.write import ReportSummary, write_report
 from radixledger.replay.seek import state_at
 from radixledger.replay.triage.ending import Ending
@@ -120,15 +120,15 @@ def test_a_long_run_is_summarised_and_every_moment_is_true_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Summaries, merged ones among them, and details beside each other; two ranks share what there is."""
-    monkeypatch.setattr(track, "DETAIL_EVENTS", 800)
-    monkeypatch.setattr(track, "SUMMARY_CELLS", 12_000)
+    monkeypatch.setattr(shares, "DETAIL_EVENTS", 800)
+    monkeypatch.setattr(shares, "SUMMARY_CELLS", 12_000)
     for rank in range(2):
         written(tmp_path / "run", 200, seed=rank, rank=rank, ranks=2)
     summary = reported(tmp_path / "run", tmp_path / "page.html")
     for rank, read in enumerate(tracks_of(tmp_path / "page.html")):
         reader, told = JournalReader(tmp_path / "run", Rank(rank)), summary.ranks[rank]
         assert [last - first > 90 for first, last in told.detail] == [False, True]
-        assert 8 < told.summaries < track.STRETCHES // 2
+        assert 8 < told.summaries < shares.STRETCHES // 2
         for count, seq in enumerate(read.stops()):
             if not read.tag[read.place] or count % 40 == 0:
                 assert_same(read, state_at(reader, seq))
@@ -224,7 +224,7 @@ def test_a_finding_is_in_the_data_and_surrounded_by_detail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """J14: the first wrong event is at full detail in a page that summarises nearly all."""
-    monkeypatch.setattr(track, "DETAIL_EVENTS", 200)
+    monkeypatch.setattr(shares, "DETAIL_EVENTS", 200)
     writer = JournalWriter.open(tmp_path / "run", opened(redaction="plain"), clock=Clock())
     driven = Driven(7, recorder=writer).run(60)
     page, _ = driven.cache.alloc(1)
@@ -266,13 +266,13 @@ def test_detail_is_chosen_around_what_was_found_and_within_its_budget() -> None:
 
 
 def test_what_is_kept_of_many_requests_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(track, "LIVES", 5)
+    monkeypatch.setattr(shares, "LIVES", 5)
     written(tmp_path / "run", 200)
     reported(tmp_path / "run", tmp_path / "page.html")
     (read,) = tracks_of(tmp_path / "page.html")
     assert len(read.head["lives"]) == 5
     assert read.head["lives_left_out"] > 0
-    assert Share.of(4).lives == 1
+    assert Share.of(1 / 4).lives == 1
 
 
 def test_columns_of_no_whole_numbers_make_a_look_at_everything() -> None:
