@@ -24,7 +24,7 @@ from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent, Over
 from radixledger.journal.folder import Listing, listing, open_segment
 from radixledger.journal.frame import LOST_MAX, RawFrame, chain_after
 from radixledger.journal.segment import Heading, Segment, SegmentFile, UnfinishedHeading, stand_in
-from radixledger.journal.units import Rank, Seq
+from radixledger.journal.units import FIRST, Rank, Seq
 
 
 class Placed(NamedTuple):
@@ -38,7 +38,7 @@ class Placed(NamedTuple):
 class Cursor:
     """Reads on from where it stands each time `run` is called; `seq` is the next number it will tell.
 
-    The frame that holds the first number asked for is given whole. `note` receives remarks for people. headless: in
+    The frame that holds the first number asked for is given whole. `note` receives remarks for people, the same ones from wherever reading began. headless: in
     salvage, what should stand before the first segment is lost, and nothing stands in for it: a `Gap` does.
     """
 
@@ -105,7 +105,7 @@ class Cursor:
             return
         first = self._files[0]
         segment = self._open(first, last=False)
-        error = MissingEvents(first.path, offset=0, missing=Seq(self.seq), found=first.seq_first)
+        error = MissingEvents(first.path, offset=0, missing=FIRST, found=first.seq_first)
         self._note(f"{first.path.name}: {error.reason}")
         gaps = list(self._gap(segment, first.path, first.seq_first, error.reason))
         segment.close()
@@ -275,7 +275,7 @@ class Cursor:
         """Nothing is missing between a segment and the next; in salvage, a gap where something is."""
         if following.seq_first <= self.seq:
             return
-        missing, found = Seq(self.seq), following.seq_first
+        missing, found = Seq(min(self.seq, segment.seq_next)), following.seq_first
         error = MissingEvents(following.path, offset=0, missing=missing, found=found)
         if not self._salvage:
             if self._files[0] is following:  # this one and all up to there are gone: the oldest go first

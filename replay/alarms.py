@@ -5,20 +5,20 @@ breaks is told with the frame that holds it; what only the whole state shows, by
 recorded digest behind `audit.EVENTS_PER_NODE` events for each node. Rule: it is `verify`'s own audit, one frame at a time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from radixledger.cache.state import Finding, State
+from radixledger.cache.state import Finding
 from radixledger.journal.accounts import Kind, describe, holder_of
 from radixledger.journal.causes import label
 from radixledger.journal.events import Aborted, Admitted, AnyEvent, Finished, Opened, Retracted
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
-from radixledger.journal.units import Seq
 from radixledger.replay.audit import Audit
-from radixledger.replay.seek import Beginning
+from radixledger.replay.known import Known, SnapshotAt
+from radixledger.replay.seek import Beginning, standing_in
 from radixledger.replay.verdict import RankReport, Told, in_order, told
 
 
@@ -67,18 +67,25 @@ class Alarms:
         self,
         reader: JournalReader,
         begin: Beginning,
-        snapshot_at: Callable[[Seq], State | None] = lambda _: None,
+        snapshot_at: SnapshotAt | None = None,
     ) -> None:
         opened = reader.opened
         self.next_seq = begin.next_seq
         """The first event to give to `take`."""
         self.report = Heard(run=opened.run, rank=reader.rank)
         self._page_size = opened.config.page_size
-        self._audit = Audit(self.report, begin.state, snapshot_at, opened)
+        self._audit = Audit(self.report, begin.state, snapshot_at or standing_in(reader), opened)
+        self._reader = reader
+        self.known.start(reader)
         state = begin.state
         self._rids: dict[int, str] = (
             {number: request.rid for number, request in state.requests.items()} if state is not None else {}
         )
+
+    @property
+    def known(self) -> Known:
+        """Where the state is known, so that laws are asked."""
+        return self._audit.known
 
     @property
     def count(self) -> int:
@@ -88,6 +95,7 @@ class Alarms:
     def take(self, frame: Frame) -> list[Alarm]:
         """Fold one frame and ask its laws; what they said, in the order of events. Raises Unfoldable."""
         ended = self._names(frame.events)
+        self.known.meet(self._reader, frame)
         self._audit.take(frame)
         alarms = self._alarms(frame)
         for request in ended:

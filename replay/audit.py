@@ -28,6 +28,7 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
 from radixledger.replay.counted import counted
 from radixledger.replay.fold import begun, check_opened, enter
+from radixledger.replay.known import Known, SnapshotAt
 from radixledger.replay.page_watch import PageWatch
 from radixledger.replay.verdict import MISSING, RankReport
 
@@ -38,8 +39,8 @@ EVENTS_PER_NODE = 64
 class Audit:
     """Folds frames onto `state` (None: a journal from its first event on) and reports.
 
-    Behind a gap no state can be judged: nothing is told but the gap, and what events say of one page against each other, until
-    a recorded digest agrees, a snapshot stands in, or a new epoch begins. The same where the chain is broken (`lose_track`): what was told need not be what is missing.
+    Where the state is not known (`known`) it is not judged: nothing is told but the gap, and what events say of one page against each
+    other. A caller that reads around damage passes the frames through `known.frames`.
 
     snapshot_at: the state that a snapshot of this journal holds after an event, None where there is none. opened: what
     the journal was opened with, for one whose first events are lost.
@@ -49,7 +50,7 @@ class Audit:
         self,
         report: RankReport,
         state: State | None = None,
-        snapshot_at: Callable[[Seq], State | None] = lambda _: None,
+        snapshot_at: SnapshotAt = lambda _: None,
         opened: Opened | None = None,
     ) -> None:
         self.report = report
@@ -59,7 +60,8 @@ class Audit:
         self._agreed_at = self.lawful_at
         self._broken: set[str] = set()
         self._checked_at = self.lawful_at
-        self._adrift = False
+        self.known = Known(snapshot_at)
+        self._losses = 0
         self._snapshot_at = snapshot_at
         self._opened_with = opened
         self._laws = EventLaws()
@@ -80,17 +82,18 @@ class Audit:
     def take(self, frame: Frame) -> None:
         """Fold one frame; raises Unfoldable."""
         self._frame, events, state = frame, frame.events, self.state
+        self._forget_pages()
         if state is None:
             state, events = begun(frame, self._opened_with)
             self.state = state
             self.report.epochs += len(events) < len(frame.events)
         else:
             enter(state, frame)
-        if self._adrift or not self._look.keys().isdisjoint(map(type, events)):
+        if self.known.lost_at or not self._look.keys().isdisjoint(map(type, events)):
             state = self._take_each(state, events)
         else:
             self._laws.follow(state, events)
-        if not self._adrift:
+        if not self.known.lost_at:
             owed = self._laws.at_the_end(state, events)
             if owed:
                 state.findings += owed
@@ -104,28 +107,23 @@ class Audit:
         for at, event in enumerate(events):
             look = self._look.get(type(event))
             if look is not None:
-                self._look_at(state, event, look)
-                state = self.state or state
-            if self._adrift:
+                state = self.state = self._looked_at(state, event, look)
+            if self.known.lost_at:
                 self._look_at_pages(state, event)
             else:
                 state.findings += self._laws.broken_by(state, events, at)
             evolve(state, event)
         return state
 
-    def lose_track(self) -> None:
-        """What comes next need not follow what was folded: judge no state until something says that it does."""
-        self._adrift = True
-        self._pages.forget()
+    def _forget_pages(self) -> None:
+        """Where track was lost, once more, what events said of pages before it holds no more."""
+        if self._losses != self.known.losses:
+            self._losses = self.known.losses
+            self._pages.forget()
 
     def _look_at_pages(self, state: State, event: AnyEvent) -> None:
         for finding in self._pages.look(Seq(state.seq + 1), event):
             self.report.tell(finding, self._frame, by_pages=True)
-
-    def _find_track(self, state: State) -> None:
-        """Judge again; what the frame at hand broke so far follows from what was lost."""
-        self._adrift = False
-        state.findings.clear()
 
     def _count(self, frame: Frame) -> None:
         report, (seq_first, time_ns, _, _, events) = self.report, frame
@@ -134,37 +132,50 @@ class Audit:
             report.seq_first, report.time_first_ns = seq_first, time_ns
         report.events += count
         report.frames += 1
-        if self._adrift and type(events[0]) is not Gap:
+        if self.known.lost_at and type(events[0]) is not Gap:
             report.unjudged += count
         report.seq_last, report.time_last_ns = frame.seq_last, time_ns
 
     def finish(self) -> None:
         """Look at the state as a whole once more, at the end."""
         if self.state is not None and self.report.frames:
-            if not self._adrift:
+            if not self.known.lost_at:
                 self._ask_all_laws(self.state)
             self.report.closed = self.state.closed
 
-    @property
-    def adrift(self) -> bool:
-        """Whether nothing can be judged at this place."""
-        return self._adrift
-
     def _tell_all(self, findings: list[Finding]) -> None:
-        for finding in findings if not self._adrift else ():
+        for finding in findings if not self.known.lost_at else ():
             self.report.tell(finding, self._frame)
 
-    def _look_at(self, state: State, event: AnyEvent, look: Callable[[State, Any], None]) -> None:
+    def _looked_at(self, state: State, event: AnyEvent, look: Callable[[State, Any], None]) -> State:
+        """Look at an event before it is folded; what it is to be folded onto, which is another state where a snapshot stands in."""
+        if type(event) is Opened:
+            check_opened(event, state.seq + 1)
+        onto = self.known.see(state, event)
+        self._forget_pages()
+        if onto is not state:
+            return onto
         try:
+            if self.known.found:
+                self._judge_again(state, event)
             look(state, event)
         except STRANGE as error:
             # The state, folded from a lawless journal, names what does not exist.
             text = f"{type(event).__name__}: {in_words(error)}"
             self._judge("what_was_recorded_can_be_compared", text)
+        return state
+
+    def _judge_again(self, state: State, event: AnyEvent) -> None:
+        """What the frame at hand broke so far follows from what was lost."""
+        state.findings.clear()
+        if (
+            type(event) is not Opened
+        ):  # what a digest does not cover, rows of nobody for one, still lacks what was lost: told by no law from here on
+            self._broken |= {finding.law for finding in broken_laws(state)}
 
     def _judge(self, law: str, detail: str, lawful_at: int | None = None, **concerned: Any) -> None:
         """A finding of the event that comes next, unless nothing can be judged."""
-        if not self._adrift:
+        if not self.known.lost_at:
             self._tell(law, detail, lawful_at, **concerned)
 
     def _tell(self, law: str, detail: str, lawful_at: int | None = None, **concerned: Any) -> None:
@@ -185,20 +196,16 @@ class Audit:
 
     def _between_commands(self, state: State) -> None:
         size = len(state.nodes) + (state.full.capacity + state.swa.capacity) // 64
-        if not self._adrift and state.seq - self._checked_at >= EVENTS_PER_NODE * size:
+        if not self.known.lost_at and state.seq - self._checked_at >= EVENTS_PER_NODE * size:
             self._ask_all_laws(state)
 
     def _compare_digest(self, state: State, recorded: bytes) -> None:
         if digest(state) == recorded:
             self._agreed_at = state.seq
-            if self._adrift:
-                # What a digest does not cover, rows of nobody for one, still lacks what was lost: told by no law from here on.
-                self._broken |= {finding.law for finding in broken_laws(state)}
-                self._find_track(state)
         else:
             text = f"recorded {recorded.hex()[:32]}, folded {digest(state).hex()}"
             self._judge("a_recorded_digest_is_the_states", text, self._agreed_at)
-        self.report.digests += not self._adrift
+        self.report.digests += not self.known.lost_at
 
     def _digested(self, state: State, event: Digested | Closed) -> None:
         if event.digest:  # a recorder has no state, and closes without one
@@ -208,9 +215,7 @@ class Audit:
     def _snapshotted(self, state: State, event: Snapshotted) -> None:
         self._compare_digest(state, event.digest)
         kept = self._snapshot_at(state.seq)
-        if kept is not None and self._adrift and digest(kept) == event.digest:
-            self.state, self._adrift = kept, False
-        elif kept is not None and not self._adrift:
+        if kept is not None and not self.known.lost_at:
             self.report.snapshots += 1
             if digest(kept) != digest(state):
                 text = f"its digest is {digest(kept).hex()}, folded {digest(state).hex()}"
@@ -220,7 +225,7 @@ class Audit:
     def _ledger_taken(self, state: State, event: LedgerTaken) -> None:
         if event.digest:
             self._compare_digest(state, event.digest)
-        if self._adrift:
+        if self.known.lost_at:
             return
         self.report.ledgers += 1
         self._between_commands(state)
@@ -235,7 +240,6 @@ class Audit:
         self.report.gaps += 1
         self.report.lost += event.lost
         self._tell(MISSING, f"{counted(event.lost, 'event')} lost: {event.reason}")
-        self.lose_track()
 
     def _refused(self, state: State, event: Refused) -> None:
         refusals = self.report.refusals
@@ -243,10 +247,7 @@ class Audit:
         refusals[reason[:64]] = refusals.get(reason[:64], 0) + 1
 
     def _opened(self, state: State, event: Opened) -> None:
-        check_opened(event, state.seq + 1)
         self.report.epochs += 1
-        if self._adrift:
-            self._find_track(state)
         before = state.opened
         if (event.run, event.rank) != (before.run, before.rank) or event.epoch <= before.epoch:
             text = f"epoch {event.epoch} of run {event.run}, rank {event.rank}, follows epoch {before.epoch} of run "

@@ -5,7 +5,7 @@ frames are folded in the order of their numbers; a `Gap` moves the number on and
 a journal's word only within the bound that `cache.config` sets.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from radixledger.cache.config import bounded
@@ -127,12 +127,15 @@ class Moment(NamedTuple):
 
 
 def moments(
-    frames: Iterable[Frame], state: State | None = None, opened: Opened | None = None
+    frames: Iterable[Frame],
+    state: State | None = None,
+    opened: Opened | None = None,
+    onto: Callable[[State, AnyEvent], State] = lambda state, _: state,
 ) -> Iterator[Moment]:
     """Every event behind `state` (None: behind the first one) with the state before it, which is changed as they are asked for.
 
-    opened: as in `begun`. Findings of the state are cut to the first `FINDINGS_KEPT`. Raises Unfoldable, also where there
-    is nothing to fold.
+    opened: as in `begun`. onto: what an event is folded onto, `known.Known.see` for who has to know whether it is known. Findings of
+    the state are cut to the first `FINDINGS_KEPT`. Raises Unfoldable, also where there is nothing to fold.
     """
     for frame in frames:
         events = frame.events
@@ -143,6 +146,7 @@ def moments(
         for event in events:
             if type(event) is Opened:
                 check_opened(event, state.seq + 1)
+            state = onto(state, event)
             yield Moment(state, frame, state.seq + 1, event)
             evolve(state, event)
         if len(state.findings) > FINDINGS_KEPT:

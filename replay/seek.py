@@ -55,6 +55,22 @@ def load(reader: JournalReader, ref: SnapshotRef) -> State:
     return state
 
 
+def standing_in(
+    reader: JournalReader, note: Callable[[str], object] = lambda _: None
+) -> Callable[[Seq], State | None]:
+    """The state that a snapshot holds after an event, for `known.Known`; None where none is good, and why goes to `note`."""
+    refs = {ref.seq: ref for ref in reader.snapshots()}
+
+    def snapshot_at(seq: Seq) -> State | None:
+        try:
+            return load(reader, refs[seq]) if seq in refs else None
+        except (ReaderError, FileNotFoundError) as error:
+            note(str(error))
+            return None
+
+    return snapshot_at
+
+
 def opened_of(reader: JournalReader) -> Opened | None:
     """What the journal was opened with; in salvage None where no heading can be read, and the first event has to say it."""
     try:

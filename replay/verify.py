@@ -11,7 +11,7 @@ from pathlib import Path
 from radixledger.cache.laws.invariants import LAWS
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
-from radixledger.journal.errors import JournalError, ReaderError
+from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank, Seq
 from radixledger.replay.audit import Audit
@@ -22,8 +22,8 @@ from radixledger.replay.seek import (
     beginning_before,
     beginning_of,
     frames_upto,
-    load,
     opened_of,
+    standing_in,
     state_at,
 )
 from radixledger.replay.story.blame import LifeStep, story
@@ -59,29 +59,17 @@ def judge(reader: JournalReader, begin: Beginning, report: RankReport, watch: Wa
 
     What is found stands in `report`, also where reading or folding raises: then what was found before that.
     """
-    refs = {ref.seq: ref for ref in reader.snapshots()}
-
-    def snapshot_at(seq: Seq) -> State | None:
-        try:
-            return load(reader, refs[seq]) if seq in refs else None
-        except (ReaderError, FileNotFoundError) as error:
-            report.notices.append(str(error))
-            return None
-
     opened = opened_of(reader)
     if opened:
         report.run, report.route = opened.run, opened.route
     report.from_snapshot = begin.state.seq if begin.state is not None else None
-    audit, breaks = Audit(report, begin.state, snapshot_at, opened), len(reader.breaks)
+    audit = Audit(report, begin.state, standing_in(reader, report.notices.append), opened)
     try:
-        for frame in watch(reader.frames(begin.next_seq)):
-            if len(reader.breaks) > breaks:
-                audit.lose_track()
-                breaks = len(reader.breaks)
+        for frame in audit.known.frames(reader, watch(reader.frames(begin.next_seq))):
             audit.take(frame)
     finally:
         audit.finish()
-    return None if audit.adrift else audit.state
+    return None if audit.known.lost_at else audit.state
 
 
 def _explain(reader: JournalReader, report: RankReport, first: Told) -> None:

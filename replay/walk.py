@@ -31,13 +31,16 @@ class Walked(NamedTuple):
 
 
 def walk(
-    frames: Iterable[Frame], state: State | None = None, opened: Opened | None = None
+    frames: Iterable[Frame],
+    state: State | None = None,
+    opened: Opened | None = None,
+    known: Known | None = None,
 ) -> Iterator[Walked]:
     """Every event of `frames`, folded onto `state`, which is changed; opened: as in `fold.begun`.
 
-    Raises Unfoldable and whatever reading raises.
+    known: for who wants snapshots to stand in, or chains that are broken to count. Raises Unfoldable and whatever reading raises.
     """
-    laws, known = EventLaws(), Known()
+    laws, known = EventLaws(), known or Known()
     for frame in frames:
         events, first = frame.events, 0
         if state is None:
@@ -51,7 +54,7 @@ def walk(
             event = events[at]
             if type(event) is Opened:
                 check_opened(event, state.seq + 1)
-            known.see(state, event)
+            state = known.see(state, event)
             found = [*laws.broken_by(state, events, at)]
             evolve(state, event)
             found += state.findings

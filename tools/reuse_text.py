@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Protocol
 
+from radixledger.replay.known import unknown_words
+from radixledger.replay.reuse.reuse import Reuse
 from radixledger.tools.console import count_of, count_text
 
 
@@ -31,8 +33,17 @@ def unknown(told: Unknown) -> Iterator[str]:
     if told.begins_at:
         yield f"what was lost before event {told.begins_at} is counted as never_cached, for the journal begins behind it"
     if told.missing:
-        yield f"{count_of(told.missing, 'event')} are missing: what they took is not named"
+        yield (
+            f"{count_of(told.missing, 'event')} are missing: what they took is not named, and of what was asked behind them, until the"
+            " state is known again, nothing but hits: the rest is not_known"
+        )
     if told.forgotten:
         yield f"{count_text(told.forgotten)} pages that were gone longest were forgotten"
     if told.unlooked:
         yield f"{count_of(told.unlooked, 'admission')} had no match in the journal, and are judged by their whole pages"
+
+
+def blind(told: Reuse) -> Iterator[str]:
+    """Where a fold did not know the state, a sentence for each stretch."""
+    for seq in told.not_known_from:
+        yield f"{unknown_words(seq)}; of what was asked there only hits are told"

@@ -2,7 +2,7 @@
 
 One process per rank. A row of the cache has one request at a time, so each row is a track whose slices are requests; steps
 are slices of tracks beside them, as many as overlap; pools are counters, in pages by account; what the tree lost and what
-broke a law are marks. Format: the Trace Event Format, JSON, times in microseconds since the run began. Rule: one pass,
+broke a law are marks. Where events are missing, requests end and pools are an account `not known`, until they are known again. Format: the Trace Event Format, JSON, times in microseconds since the run began. Rule: one pass,
 and memory grows with what is live, not with the journal.
 """
 
@@ -32,14 +32,15 @@ from radixledger.journal.events import (
 from radixledger.journal.moves import pages_of
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.audit import Audit
-from radixledger.replay.seek import Watch, beginning_of
+from radixledger.replay.seek import Watch, beginning_of, standing_in
 from radixledger.replay.verdict import KEPT, RankReport
 
 Entry = dict[str, Any]
 """One entry of `traceEvents`."""
 
-STEPS, TREE, LAWS, ROWS = 1, 2, 3, 1000
-"""Numbers of tracks in a rank's process; overlapping steps take those behind `LAWS`, rows those from `ROWS` on."""
+STEPS, TREE, LAWS, UNKNOWN, ROWS, SOME_ROW = 1, 2, 3, 999, 1000, 1 << 24
+"""Numbers of tracks in a rank's process; overlapping steps take those behind `LAWS`, rows those from `ROWS` on, and requests whose
+row is not known those from `SOME_ROW` on."""
 
 _ENDS: dict[type, str] = {Finished: "finished", Retracted: "retracted", Aborted: "aborted"}
 
@@ -50,8 +51,9 @@ class Trace:
     def __init__(self, reader: JournalReader, begun_ns: int) -> None:
         self.report = RankReport(run=reader.opened.run, rank=reader.rank)
         self._begin = beginning_of(reader)
-        self._frames = reader.frames(self._begin.next_seq)
-        self._audit = Audit(self.report, self._begin.state, opened=reader.opened)
+        self._reader = reader
+        self._audit = Audit(self.report, self._begin.state, standing_in(reader), reader.opened)
+        self.known = self._audit.known
         self._pid = int(reader.rank) + 1
         self._begun_ns = begun_ns
         self._now = 0.0
@@ -65,6 +67,10 @@ class Trace:
         """Tracks of steps that were taken, and are free."""
         self._lanes_made = 0
         self._rows: set[int] = set()
+        self._some_rows: list[int] = []
+        """Tracks of rows that are not known, and are free."""
+        self._losses = 0
+        self._lost_since = 0.0
         self._told = 0
         self._counted: dict[Pool, Entry] = {}
 
@@ -80,7 +86,8 @@ class Trace:
         }
         for track, name in ((TREE, "tree"), (LAWS, "broken laws")):
             yield self._named("thread_name", track, name)
-        for frame in watch(self._frames):
+        frames = self._reader.frames(self._begin.next_seq)
+        for frame in self.known.frames(self._reader, watch(frames)):
             now = (frame.time_ns - self._begun_ns) / 1000
             if (
                 now < self._now
@@ -91,14 +98,44 @@ class Trace:
                 yield from self._counters()
             self._now = now
             self._audit.take(frame)
+            yield from self._not_known()
             for seq, event in enumerate(frame.events, frame.seq_first):
                 yield from self._entries_of(seq, event)
             yield from self._broken()
         self._audit.finish()
         yield from self._counters()
         yield from self._broken()
+        yield from self._end_all("not before the journal")
+        if self.known.lost_at:
+            yield self._unknown_stretch()
+
+    def _end_all(self, why: str) -> Iterator[Entry]:
         for since, track, told in (*self._live.values(), *self._steps.values()):
-            yield self._slice(since, track, told | {"ended": "not before the journal"})
+            yield self._slice(since, track, told | {"ended": why})
+
+    def _not_known(self) -> Iterator[Entry]:
+        """Where track was lost with the frame at hand, or found again: what was under way, and for how long nothing is known."""
+        known = self.known
+        if self._losses != known.losses:
+            if not self._losses:
+                yield self._named("thread_name", UNKNOWN, "not known")
+            if known.stretches[-1].lost_at == known.lost_at and not self._lost_since:
+                self._lost_since = self._now or 1e-3
+            self._losses = known.losses
+            yield from self._end_all("not known: events are missing")
+            self._lanes += [lane for _, lane, _ in self._steps.values()]
+            self._some_rows += [row for _, row, _ in self._live.values() if row >= SOME_ROW]
+            self._live.clear()
+            self._steps.clear()
+            self._hit = None
+        if self._lost_since and not known.lost_at:
+            yield self._unknown_stretch()
+
+    def _unknown_stretch(self) -> Entry:
+        stretch, since = self.known.stretches[-1], self._lost_since
+        self._lost_since = 0.0
+        told = {"name": f"not known behind the gap of event {stretch.lost_at}", "event": stretch.lost_at}
+        return self._slice(since, UNKNOWN, told | {"missing from": stretch.since})
 
     def _entries_of(self, seq: int, event: AnyEvent) -> Iterator[Entry]:
         match event:
@@ -127,11 +164,11 @@ class Trace:
                 pass
 
     def _admitted(self, seq: int, event: Admitted) -> Iterator[Entry]:
-        state = self._state
-        track = ROWS + (state.row_of(event.request) if state is not None else 0)
+        track = self._row_of(event.request)
         if track not in self._rows:
             self._rows.add(track)
-            yield self._named("thread_name", track, f"row {track - ROWS}")
+            name = f"row {track - ROWS}" if track < SOME_ROW else f"some row ({track - SOME_ROW + 1})"
+            yield self._named("thread_name", track, name)
         told: Entry = {
             "name": event.rid[:200], "event": seq, "request": event.request, "prompt tokens": event.prompt,
             "cached tokens": event.prefix,
@@ -141,11 +178,20 @@ class Trace:
             told["stopped at"] = Stop(hit.stop).name.lower()
         self._live[event.request] = (self._now, track, told)
 
+    def _row_of(self, request: int) -> int:
+        """The track of a request's row; where the state is not known, one of those that stand for some row."""
+        if self.known.lost_at:
+            made = sum(track >= SOME_ROW for track in self._rows)
+            return self._some_rows.pop() if self._some_rows else SOME_ROW + made
+        return ROWS + (self._state.row_of(request) if self._state is not None else 0)
+
     def _ended(self, seq: int, event: Finished | Retracted | Aborted) -> Iterator[Entry]:
         began = self._live.pop(event.request, None)
         if began is None:
             return
         since, track, told = began
+        if track >= SOME_ROW:
+            self._some_rows.append(track)
         told |= {"ended": _ENDS[type(event)], "tokens": event.tokens, "last event": seq}
         if isinstance(event, Finished):
             told["tokens in the tree"] = event.cached
@@ -178,6 +224,11 @@ class Trace:
                 "request": held[Kind.REQUEST], "tree, locked": protected, "tree, evictable": tree - protected,
                 "pending": held[Kind.PENDING], "in flight": held[Kind.IN_FLIGHT], "free": held[Kind.FREE],
             }  # fmt: skip
+            if self.known.stretches:
+                lost = self.known.lost_at > 0
+                pages = {name: 0 if lost else held for name, held in pages.items()} | {
+                    "not known": book.capacity * lost
+                }
             if self._counted.get(book.pool) != pages:
                 self._counted[book.pool] = pages
                 yield {
@@ -207,7 +258,7 @@ class Trace:
     def _slice(self, since: float, track: int, told: Entry) -> Entry:
         name, arguments = told["name"], {key: value for key, value in told.items() if key != "name"}
         return {
-            "ph": "X", "name": name, "cat": "step" if track < ROWS else "request", "pid": self._pid, "tid": track,
+            "ph": "X", "name": name, "cat": _category(track), "pid": self._pid, "tid": track,
             "ts": since, "dur": max(0.0, self._now - since), "args": arguments,
         }  # fmt: skip
 
@@ -215,3 +266,9 @@ class Trace:
         return {
             "ph": "i", "name": name, "cat": "mark", "s": "t", "pid": self._pid, "tid": track, "ts": self._now, "args": told,
         }  # fmt: skip
+
+
+def _category(track: int) -> str:
+    if track == UNKNOWN:
+        return "not known"
+    return "step" if track < ROWS else "request"

@@ -13,10 +13,10 @@ from radixledger.cache.state import Node, State
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import TO_ROOT
 from radixledger.replay.fold import moments
-from radixledger.replay.known import Known
+from radixledger.replay.known import Known, upto
 from radixledger.replay.locks.holds import UNTOLD, Hold, LockFault
 from radixledger.replay.locks.locks import Locks
-from radixledger.replay.seek import Watch, beginning_of, check_known, opened_of
+from radixledger.replay.seek import Watch, beginning_of, check_known, opened_of, standing_in, state_at
 
 
 class Holding(Struct, frozen=True):
@@ -92,22 +92,19 @@ def locks_at(reader: JournalReader, seq: int, watch: Watch = iter) -> LockReport
     The journal is read from its beginning, because a lock knows its own age and no snapshot does.
     """
     check_known(reader, seq)
-    begin, known = beginning_of(reader), Known()
+    begin, known = beginning_of(reader), Known(standing_in(reader))
     locks, state, frame = Locks(begin.state), begin.state, None
-    frames = known.frames(reader, watch(reader.frames(begin.next_seq)))
-    for last in moments(frames, state, opened_of(reader)):
-        state = last.state
-        if last.seq > seq:
-            break
-        frame, before = last.frame, known.lost_at
-        known.see(state, last.event)
-        if before and not known.lost_at:
+    frames = upto(known.frames(reader, watch(reader.frames(begin.next_seq))), seq)
+    for last in moments(frames, state, opened_of(reader), known.see):
+        state, frame = last.state, last.frame
+        if known.found:
             locks = _begun_again(locks, state)
         if not known.lost_at:
             locks.see(last)
     if known.lost_at > begin.next_seq:
         return replace(locks_at(reader, _told_before(reader, known.lost_at), watch), lost_at=known.lost_at)
-    assert state is not None, "a fold of nothing raises"
+    if state is None:  # nothing but the event that opens it
+        state = state_at(reader, seq)
     step, time_ns = (frame.step, frame.time_ns) if frame is not None else (0, 0)
     return LockReport(
         run=reader.opened.run, rank=reader.rank, seq=seq, time_ns=time_ns, step=step,

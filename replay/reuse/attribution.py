@@ -30,7 +30,8 @@ class Asked(Struct):
     """A request whose miss is not judged yet. Lengths in pages.
 
     seq: of its admission. at: the event behind which its hit was measured. known: how much of its path is, of the `wanted` that it asked for;
-    pieces: the past of that, from a window before the hit. evicted: as in `Memory`, when it was admitted.
+    pieces: the past of that, from a window before the hit. evicted: as in `Memory`, when it was admitted. blind: whether it was matched
+    or admitted where the state is not known, so that nothing but its hit is.
     """
 
     looked: Looked
@@ -41,20 +42,31 @@ class Asked(Struct):
     pieces: list[Piece]
     evicted: tuple[int, int]
     wanted: int
+    blind: bool = False
 
 
 def judged(
-    held: Asked, rank: int, ended: str, page_size: int, needs: Needs, *, tree: bool, live: bool
+    held: Asked,
+    rank: int,
+    ended: str,
+    page_size: int,
+    needs: Needs,
+    *,
+    tree: bool,
+    live: bool,
+    cut: bool = False,
 ) -> Miss:
     """What became of a request's prompt. ended: how it ended, empty if it did not; tree: whether the route has one.
 
-    live: the journal ends before the request does, and before its key is known.
+    live: the journal ends before the request does, and before its key is known. cut: events are missing before that.
     """
     admitted, looked, event = held.admitted, held.looked, held.looked.event
     hit = admitted.prefix // page_size
-    drops, reached, forced = _drops(held, hit, needs)
+    drops, reached, forced = ([], hit, hit) if held.blind else _drops(held, hit, needs)
     lost = [_lost(held, page_size, *drop) for drop in drops]
     stretches = _stretches(held, hit, reached, forced, page_size, tree=tree)
+    if tree and (cut or held.blind):
+        stretches = [replace(each, kind="not_known") if each.kind == "untold" else each for each in stretches]
     kinds = dict.fromkeys(KINDS, 0) | {"hit": int(admitted.prefix)}
     kinds["lost"] = sum(each.tokens for each in lost)
     for stretch in stretches:
@@ -101,6 +113,7 @@ def _also(stays: list[Stay], loss: Loss, at: int) -> Loss | None:
 
 
 _WHAT = {
+    "Gap": "everything",
     "Tombstoned": "window",
     "StateFreed": "state",
     "Demoted": "prefix on the device",

@@ -37,6 +37,8 @@ class Judge:
         """Matches of nobody in particular: they cannot be followed."""
         self.unlooked = 0
         """Admissions without a match before; judged as if they had asked for all whole pages of their prompt."""
+        self.blind = False
+        """Whether the state is not known where it looks now."""
         self._looked: dict[str, Looked] = {}
         self._open: dict[int, Asked] = {}
         self._judged: list[Miss] = []
@@ -69,6 +71,14 @@ class Judge:
         yield from self._judged
         self._judged.clear()
 
+    def lose(self, state: State) -> Iterator[Miss]:
+        """Events are missing here: what was not told so far of the requests that are open is not known; nor what they matched."""
+        for request in list(self._open):
+            self._judge(state, request, "", cut=True)
+        self._looked.clear()
+        yield from self._judged
+        self._judged.clear()
+
     # -- following -------------------------------------------------------------------------------------------
 
     def _matched(self, state: State, event: Matched) -> None:
@@ -86,7 +96,7 @@ class Judge:
     def _admitted(self, state: State, event: Admitted) -> None:
         looked = self._looked.pop(event.rid, None)
         if looked is None:
-            self.unlooked += 1
+            self.unlooked += not self.blind
             looked = self._unlooked(state, event)
         if event.request in self._open:
             self._judge(state, event.request, "")
@@ -95,7 +105,7 @@ class Judge:
         pieces: list[Piece] = []
         node = state.nodes.get(event.node)
         lead = max(0, hit - needs_of(state).tail_pages)
-        if node is not None and hit > lead:
+        if node is not None and hit > lead and not self.blind:
             pieces = self.memory.pieces(state, node, lead, hit)
         self._open[event.request] = Asked(
             looked,
@@ -106,6 +116,7 @@ class Judge:
             pieces,
             self.memory.evicted,
             looked.event.asked // page_size,
+            self.blind,
         )
         if looked.event.asked // page_size <= hit:
             self._judge(state, event.request, "")
@@ -136,7 +147,7 @@ class Judge:
     def _learn(self, state: State, request: int, number: int) -> None:
         """The path of a request is known up to `number`: take down its past, as far as it was asked for."""
         held, node = self._open.get(request), state.nodes.get(number)
-        if held is not None and node is not None and held.known < held.wanted:
+        if held is not None and node is not None and held.known < held.wanted and not held.blind:
             stop = min(node.end, held.wanted)
             if stop > held.known:
                 held.pieces += self.memory.pieces(state, node, held.known, stop)
@@ -144,11 +155,15 @@ class Judge:
 
     # -- judging ---------------------------------------------------------------------------------------------
 
-    def _judge(self, state: State, request: int, ended: str, *, live: bool = False) -> None:
+    def _judge(
+        self, state: State, request: int, ended: str, *, live: bool = False, cut: bool = False
+    ) -> None:
         held = self._open.pop(request, None)
         if held is not None:
             page_size, tree, needs = state.page_size, state.traits.tree, needs_of(state)
-            self._judged.append(judged(held, self.rank, ended, page_size, needs, tree=tree, live=live))
+            self._judged.append(
+                judged(held, self.rank, ended, page_size, needs, tree=tree, live=live, cut=cut)
+            )
 
 
 def needs_of(state: State) -> Needs:

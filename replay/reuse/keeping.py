@@ -17,6 +17,7 @@ WHY = {
     "never_cached": "no request had left them in the cache",
     "forced": "could have hit, told not to",
     "untold": "their key is not in the journal",
+    "not_known": "events are missing: nobody knows",
     "too_short": "behind the last whole page",
 }
 """Kinds of tokens in words."""
@@ -73,6 +74,10 @@ def _besides_pressure(lost: Lost) -> str:
     """What took the tokens, where it was no want of room."""
     if lost.event == "Opened":
         return "The process began anew, with empty pools: a restart costs what was cached."
+    if lost.event == "Gap":
+        return (
+            "Events are missing there: one of them, or of those behind it, took this; which one nobody knows."
+        )
     operation, _, site = lost.cause.partition("/")
     for name in (operation, site):
         if name in _ON_PURPOSE:

@@ -35,6 +35,9 @@ from radixledger.replay.reuse.withheld import Withheld
 PAGES_REMEMBERED = 1_000_000
 """Pages that left the tree and are remembered; about 150 bytes each."""
 
+MISSING_EVENTS = "Gap"
+"""What takes things where events are missing."""
+
 STAYS_REMEMBERED = 4
 """Stays of one page, and marks of one stay; older ones are forgotten."""
 
@@ -91,6 +94,20 @@ class Memory:
             look(state, event)
         self._room.look(state, seq, event)
         self._withheld.look(frame, seq, event)
+
+    def lose(self, state: State, frame: Frame, seq: int) -> None:
+        """Events are missing in front of event `seq`, which tells so: of nothing that was there before is known that it still is."""
+        self._frame, self._seq = frame, seq
+        loss = Loss(seq, frame.time_ns, frame.step, MISSING_EVENTS, 0, ROOT, self.evicted)
+        for number in list(self.stays):
+            self._bury(state, number, loss)
+        self.stays.clear()
+
+    def find(self, state: State) -> None:
+        """The tree is known again, and is that of `state`."""
+        self.stays.clear()
+        self._chains.clear()
+        self._begin_with(state)
 
     @property
     def gone_pages(self) -> int:

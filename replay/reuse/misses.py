@@ -13,6 +13,7 @@ tokens add up to the prompt.
     never_cached   no request had left these pages in the tree before
     forced         could have hit, and was told not to
     untold         the request ended, or the journal does, before its key was told; or there is no tree
+    not_known      events are missing before it, or before its key was told: what the cache held is not known (J11)
     too_short      behind the last whole page that may hit, at least one token (E9)
 """
 
@@ -28,6 +29,7 @@ KINDS = (
     "never_cached",
     "forced",
     "untold",
+    "not_known",
     "too_short",
 )
 

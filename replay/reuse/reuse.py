@@ -9,13 +9,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from radixledger.journal.events import Gap
+from radixledger.journal.events import Gap, Opened
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.fold import moments
+from radixledger.replay.known import Known
 from radixledger.replay.reuse.judge import Judge
 from radixledger.replay.reuse.memory import PAGES_REMEMBERED, Memory
 from radixledger.replay.reuse.misses import KINDS, Lost, Miss
-from radixledger.replay.seek import Watch, beginning_of
+from radixledger.replay.seek import Watch, beginning_of, standing_in
 
 EVENTS_KEPT = 4096
 """Losing events that are added up one by one; when there are more, the half that cost least is forgotten."""
@@ -67,7 +68,8 @@ class Reuse(Struct):
 
     begins_at: the snapshot that reading began behind, 0 for the first event: what was lost before is not known.
     forgotten: pages that were gone for so long that nothing is known of them either. unnamed: matches of nobody in
-    particular; unlooked: admissions without a match. missing: events that gaps say are lost.
+    particular; unlooked: admissions without a match. missing: events that gaps say are lost; not_known_from: the events behind
+    which, for some time, nothing but hits is known.
     """
 
     run: str
@@ -85,6 +87,7 @@ class Reuse(Struct):
     unnamed: int = 0
     unlooked: int = 0
     missing: int = 0
+    not_known_from: list[int] = []
 
     def add(self, miss: Miss) -> None:
         """Count one miss in."""
@@ -142,17 +145,25 @@ class Reading:
         begin = beginning_of(reader)
         opened = reader.opened
         self._watch, self._reader, self._begin, self._opened = watch, reader, begin, opened
+        self._known = Known(standing_in(reader))
         self.memory = Memory(begin.state, pages=pages)
         self.judge = Judge(self.memory, reader.rank)
         self.account = Reuse(opened.run, reader.rank, opened.route, begins_at=self.memory.begins_at)
         self.account.kinds = dict.fromkeys(KINDS, 0)
 
     def __iter__(self) -> Iterator[Miss]:
-        memory, judge, account = self.memory, self.judge, self.account
-        state = self._begin.state
-        frames = self._watch(self._reader.frames(self._begin.next_seq))
-        for moment in moments(frames, state, self._opened):
+        memory, judge, account, known = self.memory, self.judge, self.account, self._known
+        state, losses = self._begin.state, 0
+        frames = known.frames(self._reader, self._watch(self._reader.frames(self._begin.next_seq)))
+        for moment in moments(frames, state, self._opened, known.see):
             state, frame, seq, event = moment
+            if losses != known.losses:
+                losses = known.losses
+                yield from self._counted(judge.lose(state))
+                memory.lose(state, frame, seq)
+            if known.found and type(event) is not Opened:
+                memory.find(state)
+            judge.blind = known.lost_at > 0
             memory.see(state, frame, seq, event)
             if type(event) is Gap:
                 account.missing += event.lost
@@ -164,6 +175,7 @@ class Reading:
             judge.unnamed,
             judge.unlooked,
         )
+        account.not_known_from = [each.lost_at for each in known.stretches]
 
     def _counted(self, judged: Iterator[Miss]) -> Iterator[Miss]:
         for miss in judged:

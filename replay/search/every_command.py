@@ -11,7 +11,7 @@ from radixledger.journal.units import Seq
 from radixledger.replay.fold import enter, fold
 from radixledger.replay.known import Known, unknown_words
 from radixledger.replay.search.found import TURNS_KEPT, Ask, Found, Turn, tell
-from radixledger.replay.seek import Watch, beginning_of, opened_of
+from radixledger.replay.seek import Watch, beginning_of, opened_of, standing_in
 from radixledger.replay.walk import walk
 
 
@@ -20,8 +20,8 @@ def first_of_all(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
 
     Raises as `turned` does.
     """
-    begin, opened, known = beginning_of(reader), opened_of(reader), Known()
-    state, lost = begin.state, set[int]()
+    begin, opened, known = beginning_of(reader), opened_of(reader), Known(standing_in(reader))
+    state = begin.state
 
     def looked() -> Iterator[tuple[Frame, str]]:
         nonlocal state
@@ -30,10 +30,9 @@ def first_of_all(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
                 alone = frame._replace(seq_first=Seq(frame.seq_first + at), events=[event])
                 if state is not None:
                     enter(state, alone)
-                    known.see(state, event)
+                    state = known.see(state, event)
                 state = fold((alone,), state, opened=opened)
             assert state is not None, "a frame has an event"
-            lost.add(known.lost_at)
             if not known.lost_at:
                 yield frame, ask(state)
 
@@ -41,7 +40,12 @@ def first_of_all(reader: JournalReader, ask: Ask, watch: Watch = iter) -> Found:
     if state is not None and ask(state):
         found.first, found.last, found.no_at = state.seq, state.seq, 0
     found = _all_turns(found, looked())
-    found.notices += [f"{unknown_words(each)}; it was not asked there" for each in sorted(lost - {0})]
+    return _not_asked(found, known)
+
+
+def _not_asked(found: Found, known: Known) -> Found:
+    """With what is to be said of the places where nothing was asked."""
+    found.notices += [f"{unknown_words(each.lost_at)}; it was not asked there" for each in known.stretches]
     return found
 
 
@@ -70,15 +74,17 @@ def _all_turns(found: Found, looks: Iterable[tuple[Frame, str]]) -> Found:
 
 def first_event_that_broke(reader: JournalReader, law: str, watch: Watch = iter) -> Found:
     """The first event that breaks a law of events, or one that folding notices, by itself. Raises as `turned` does."""
-    begin = beginning_of(reader)
+    begin, known = beginning_of(reader), Known(standing_in(reader))
     found = Found(every_command=True, no_at=begin.next_seq - 1)
-    for walked in walk(watch(reader.frames(begin.next_seq)), begin.state, opened_of(reader)):
-        found.looks += 1
+    frames = known.frames(reader, watch(reader.frames(begin.next_seq)))
+    for walked in walk(frames, begin.state, opened_of(reader), known):
+        found.looks += not known.lost_at
         broken = [each for each in walked.broken if each.law == law]
         if broken:
             tell(found, walked.frame, f"{law}: {broken[0].detail}")
             found.first = found.last = broken[0].seq
             found.no_at, found.at_the_end = found.first - 1, True
-            return found
-    found.no_at = reader.last_seq
-    return found
+            break
+    else:
+        found.no_at = reader.last_seq
+    return _not_asked(found, known)

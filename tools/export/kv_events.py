@@ -19,7 +19,17 @@ from radixledger.journal.reader import JournalReader
 from radixledger.journal.redact import HASHED
 from radixledger.journal.units import Seq
 from radixledger.replay.export.kv_events import batches
-from radixledger.tools.console import USAGE, CommandFailure, count_text, examples, remark
+from radixledger.replay.known import Known, unknown_words
+from radixledger.replay.seek import standing_in
+from radixledger.tools.console import (
+    FINDINGS,
+    USAGE,
+    CommandFailure,
+    count_text,
+    examples,
+    exit_with,
+    remark,
+)
 from radixledger.tools.event_lines import refuse_to_follow_a_copy
 from radixledger.tools.lazy_group import imported
 from radixledger.tools.printable import say_lines
@@ -59,7 +69,8 @@ def command(
 
     The events are BlockStored, BlockRemoved and AllBlocksCleared. With --bind, a finished run is published when the first subscriber is there; who comes later asks --replay-bind for what
     was before. Token ids are in the events only of a run that was written with --tokens plain. SWA is not told: a router
-    may think a prefix usable whose window is gone.
+    may think a prefix usable whose window is gone. Where events are missing, AllBlocksCleared is told, for nothing is known to be held, and
+    the exit code is 1.
     """
     if replay_bind is not None and bind is None:
         raise CommandFailure("--replay-bind answers about what --bind publishes: give both", USAGE)
@@ -68,17 +79,25 @@ def command(
     reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
     if reader.opened.redaction == HASHED:
         remark("this run holds hashes, no tokens: `token_ids` will be empty")
+    known = Known(standing_in(reader))
     if bind is None:
-        _to_stdout(reader, follow=follow)
+        _to_stdout(reader, known, follow=follow)
     else:
-        _to_subscribers(reader, bind, replay_bind, topic, follow=follow, stay=stay)
+        _to_subscribers(reader, known, bind, replay_bind, topic, follow=follow, stay=stay)
     for notice in reader.notices:
         remark(notice)
+    for each in known.stretches:
+        remark(
+            f"{unknown_words(each.lost_at)}; told there, from AllBlocksCleared on, is what events say of blocks"
+        )
+    if known.stretches:
+        exit_with(FINDINGS)
 
 
-def _to_stdout(reader: JournalReader, *, follow: bool) -> None:
+def _to_stdout(reader: JournalReader, known: Known, *, follow: bool) -> None:
     encode = msgspec.json.Encoder().encode
-    for number, batch in enumerate(batches(reader, _following(reader, _nothing_to_do) if follow else None)):
+    frames = _following(reader, _nothing_to_do) if follow else None
+    for number, batch in enumerate(batches(reader, frames, known)):
         say_lines(encode({"number": number} | msgspec.structs.asdict(batch)))
         if follow:
             sys.stdout.flush()
@@ -89,7 +108,14 @@ def _nothing_to_do(wait_ms: int) -> None:
 
 
 def _to_subscribers(
-    reader: JournalReader, bind: str, replay_bind: str | None, topic: str, *, follow: bool, stay: bool
+    reader: JournalReader,
+    known: Known,
+    bind: str,
+    replay_bind: str | None,
+    topic: str,
+    *,
+    follow: bool,
+    stay: bool,
 ) -> None:
     encode = msgspec.msgpack.Encoder().encode
     with _publisher(bind, replay_bind, topic, lambda: map(encode, batches(reader))) as publisher:
@@ -98,7 +124,7 @@ def _to_subscribers(
         try:
             if not follow:
                 _wait_for_subscriber(publisher)
-            for batch in batches(reader, _following(reader, publisher.answer) if follow else None):
+            for batch in batches(reader, _following(reader, publisher.answer) if follow else None, known):
                 publisher.publish(encode(batch))
                 publisher.answer(0)
             remark(f"{count_text(publisher.published)} batches published")

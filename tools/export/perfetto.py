@@ -16,6 +16,7 @@ import msgspec
 
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.export.perfetto import Entry, Trace
+from radixledger.replay.known import unknown_words
 from radixledger.replay.whole_file import whole_file
 from radixledger.tools.console import (
     FINDINGS,
@@ -89,9 +90,13 @@ def command(
         if trace.turned_back:
             held = f"{count_of(trace.turned_back, 'frame')} stamped before one that came before"
             remark(f"rank {trace.report.rank}: the clock was set back: {held}; told at the time of that one")
-    for reader in readers:
+    for reader, trace in zip(readers, traces, strict=True):
         for notice in reader.notices:
             remark(f"rank {reader.rank}: {notice}")
+        for each in trace.known.stretches:
+            remark(
+                f"rank {reader.rank}: {unknown_words(each.lost_at)}; of pools and rows nothing is told there"
+            )
     if broken:
         remark(f"{count_of(broken, 'finding')} marked in the track `broken laws`")
         exit_with(FINDINGS)

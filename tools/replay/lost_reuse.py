@@ -30,7 +30,7 @@ from radixledger.tools.numbers import Whole
 from radixledger.tools.printable import say, say_lines
 from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
-from radixledger.tools.reuse_text import unknown
+from radixledger.tools.reuse_text import blind, unknown
 from radixledger.tools.run_argument import as_given, run_argument
 from radixledger.tools.table import print_table
 from radixledger.tools.watching import watched
@@ -69,8 +69,8 @@ def command(
     """For each miss, name the event that destroyed the prefix or the window that it needed.
 
     Every admitted request is judged by its own prompt: a token was lost if the same prompt would have hit it before some
-    event, and never again until it was admitted. Totals by cause, and the events that cost most. Exit code 1 where events
-    are missing, so that not all of it is known.
+    event, and never again until it was admitted. Totals by cause, and the events that cost most. Behind missing events nothing but
+    hits is known, until the state is. Exit code 1 where events are missing.
     """
     accounts = []
     for number in the_ranks(run, ranks):
@@ -83,7 +83,7 @@ def command(
         accounts.append(reading.account)
         for notice in reader.notices:
             remark(f"rank {number}: {notice}")
-        for text in unknown(reading.account):
+        for text in (*unknown(reading.account), *blind(reading.account)):
             remark(f"rank {number}: {text}")
     if as_json and not each:
         print_json([_as_json(account, worst) for account in accounts])
@@ -92,12 +92,12 @@ def command(
             if place:
                 say()
             _print_account(run, account, worst)
-    if any(account.missing for account in accounts):
+    if any(account.missing or account.not_known_from for account in accounts):
         exit_with(FINDINGS)
 
 
 def _as_json(account: Reuse, worst: int) -> dict[str, object]:
-    names = ("run", "rank", "route", "requests", "prompt_tokens", "kinds", "begins_at", "forgotten", "unnamed", "unlooked", "missing")  # fmt: skip
+    names = ("run", "rank", "route", "requests", "prompt_tokens", "kinds", "begins_at", "forgotten", "unnamed", "unlooked", "missing", "not_known_from")  # fmt: skip
     told: dict[str, object] = {name: getattr(account, name) for name in names}
     told["by_stop"] = list(account.by_stop.values())
     told["by_cause"] = account.causes()
@@ -137,7 +137,8 @@ def _print_account(run: Path, account: Reuse, worst: int) -> None:
     if causes:
         _print_causes(account, causes)
     else:
-        print_lines(["", "nothing was lost: no event took what a later request asked for"])
+        where = ", where that is known" if account.not_known_from else ""
+        print_lines(["", f"nothing was lost{where}: no event took what a later request asked for"])
     if causes and worst:
         _print_worst(run, account, worst)
 

@@ -16,6 +16,7 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.alarms import Alarm, Alarms
+from radixledger.replay.known import unknown_words
 from radixledger.replay.seek import Beginning, beginning_before
 from radixledger.tools.console import (
     FINDINGS,
@@ -177,7 +178,12 @@ class _Tail:
         """Nothing more comes: the state as a whole, and what the reader has to remark."""
         if self._watch is not None and self._between:
             self._alarm(self._watch.finish())
-        for notice in self.reader.notices:
+        lost = self._watch.known.stretches if self._watch is not None else []
+        unasked = (
+            f"{unknown_words(each.lost_at)}; of laws, what events say of one page was asked there"
+            for each in lost
+        )
+        for notice in (*self.reader.notices, *unasked):
             remark(f"rank {self.reader.rank}: {notice}" if self._look.several else notice)
 
     def _alarm(self, alarms: list[Alarm]) -> None:

@@ -39,6 +39,7 @@ from radixledger.tools.near import near
 from radixledger.tools.printable import say
 from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
+from radixledger.tools.reuse_text import blind
 from radixledger.tools.run_argument import as_given, run_argument
 from radixledger.tools.watching import watched
 
@@ -71,11 +72,11 @@ def command(run: Path, rid: str, ranks: tuple[int, ...], salvage: bool, as_json:
         reader = JournalReader(run, number, salvage=salvage)
         opened = reader.opened
         with watched(run, number) as watch:
-            for miss in Reading(reader, watch=watch):
+            for miss in (reading := Reading(reader, watch=watch)):
                 names.append(miss.rid)
                 if miss.rid == rid:
                     found.append((miss, opened))
-        for notice in reader.notices:
+        for notice in (*reader.notices, *blind(reading.account)):
             remark(f"rank {number}: {notice}")
     if not found:
         raise CommandFailure(f"no request {rid!r} was admitted behind a match{near(rid, names)}", USAGE)
