@@ -62,6 +62,7 @@ FOREIGN_WORDS = {
     "cache/faces/pool_allocator.py": {"indices", "loc"},
     "cache/faces/request_rows.py": {"idx", "indices"},
     "cache/faces/radix_face.py": {"indices"},
+    "replay/export/kv_wire.py": {"block", "blocks"},
     "replay/export/kv_events.py": {"block", "blocks"},  # the words of the wire form that routers read
     "journal/": {"block", "blocks"},  # the compressed blocks of a sealed segment; pages are not meant there
     "tools/serve/": {"checkpoint", "backend"},  # a model's weights are a checkpoint, JAX has backends

@@ -1,11 +1,7 @@
 """What the cache holds, block by block, in the wire form that vLLM and SGLang publish for routers.
 
 A block is one page of a prefix that the tree keeps; its hash covers everything before it, so that equal hashes mean equal
-prefixes. A batch is the array `[time, events, rank]` in msgpack, an event an array that begins with its name:
-
-    ["BlockStored", hashes, parent hash or nil, token ids, tokens per block, LoRA id (nil), medium]
-    ["BlockRemoved", hashes, medium]
-    ["AllBlocksCleared"]
+prefixes. What an event looks like: `kv_wire`.
 
 Rule 1: a batch is what one frame of the journal did; frames that change no block make none, and batches are numbered from 0, so
 that the same journal gives the same batches whenever it is read. Rule 2: told is where FULL pages are, on the device or on the host; a
@@ -17,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from radixledger.cache.state import Node, State
@@ -38,52 +33,21 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.redact import PLAIN
 from radixledger.journal.units import FIRST, ROOT, NodeId
+from radixledger.replay.export.kv_wire import (
+    DEVICE,
+    HOST,
+    AllBlocksCleared,
+    Batch,
+    BlockRemoved,
+    BlockStored,
+    KvEvent,
+)
 from radixledger.replay.fold import check_opened
 from radixledger.replay.known import Known
 from radixledger.replay.seek import beginning_of, standing_in
 
-DEVICE, HOST = "GPU", "CPU"
-"""Media, in the words that subscribers know: the first is the device, whatever it is."""
-
 _POSITIVE = (1 << 63) - 1
 """Hashes are positive in 64 bits with and without a sign."""
-
-
-class KvEvent(msgspec.Struct, array_like=True, tag=True, frozen=True, gc=False):
-    """The parent of what is published."""
-
-
-class BlockStored(KvEvent, frozen=True, gc=False):
-    """Blocks that follow each other are held from now on, behind the block `parent_block_hash` (None: at the beginning).
-
-    token_ids: of all of them, in order; empty where the journal holds hashes only.
-    """
-
-    block_hashes: list[int]
-    parent_block_hash: int | None
-    token_ids: list[int]
-    block_size: int
-    lora_id: int | None = None
-    medium: str = DEVICE
-
-
-class BlockRemoved(KvEvent, frozen=True, gc=False):
-    """Blocks that are held on `medium` no more."""
-
-    block_hashes: list[int]
-    medium: str = DEVICE
-
-
-class AllBlocksCleared(KvEvent, frozen=True, gc=False):
-    """Nothing is held: the server began, or was flushed; or nothing is known to be, because events are missing."""
-
-
-class Batch(msgspec.Struct, array_like=True, frozen=True):
-    """What one frame did; `ts` in seconds, as the journal has it."""
-
-    ts: float
-    events: list[KvEvent]
-    data_parallel_rank: int
 
 
 class _Blocks(NamedTuple):

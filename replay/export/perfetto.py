@@ -8,7 +8,6 @@ and memory grows with what is live, not with the journal.
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
 
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Kind, Pool
@@ -32,15 +31,18 @@ from radixledger.journal.events import (
 from radixledger.journal.moves import pages_of
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.audit import Audit
+from radixledger.replay.export.trace_pen import (
+    LAWS,
+    ROWS,
+    SOME_ROW,
+    STEPS,
+    TREE,
+    UNKNOWN,
+    Entry,
+    TracePen,
+)
 from radixledger.replay.seek import Watch, beginning_of, standing_in
 from radixledger.replay.verdict import KEPT, RankReport
-
-Entry = dict[str, Any]
-"""One entry of `traceEvents`."""
-
-STEPS, TREE, LAWS, UNKNOWN, ROWS, SOME_ROW = 1, 2, 3, 999, 1000, 1 << 24
-"""Numbers of tracks in a rank's process; overlapping steps take those behind `LAWS`, rows those from `ROWS` on, and requests whose
-row is not known those from `SOME_ROW` on."""
 
 _ENDS: dict[type, str] = {Finished: "finished", Retracted: "retracted", Aborted: "aborted"}
 
@@ -56,7 +58,7 @@ class Trace:
         self.known = self._audit.known
         self._pid = int(reader.rank) + 1
         self._begun_ns = begun_ns
-        self._now = 0.0
+        self._pen = TracePen(self._pid)
         self.turned_back = 0
         """Frames that are stamped before one that they follow: somebody set the clock."""
         self._hit: Matched | None = None
@@ -76,7 +78,7 @@ class Trace:
 
     def entries(self, watch: Watch = iter) -> Iterator[Entry]:
         """Everything, in the order of the journal; what is live at the end ends there. Raises what reading and folding raise."""
-        yield self._named("process_name", 0, f"rank {self.report.rank} of {self.report.run}, process")
+        yield self._pen.named("process_name", 0, f"rank {self.report.rank} of {self.report.run}, process")
         yield {
             "ph": "M",
             "name": "process_sort_index",
@@ -85,18 +87,18 @@ class Trace:
             "args": {"sort_index": self._pid},
         }
         for track, name in ((TREE, "tree"), (LAWS, "broken laws")):
-            yield self._named("thread_name", track, name)
+            yield self._pen.named("thread_name", track, name)
         frames = self._reader.frames(self._begin.next_seq)
         for frame in self.known.frames(self._reader, watch(frames)):
             now = (frame.time_ns - self._begun_ns) / 1000
             if (
-                now < self._now
+                now < self._pen.now
             ):  # slices have to nest and counters to go on: such a frame stands at the time before it
                 self.turned_back += 1
-                now = self._now
-            if now != self._now:
+                now = self._pen.now
+            if now != self._pen.now:
                 yield from self._counters()
-            self._now = now
+            self._pen.now = now
             self._audit.take(frame)
             yield from self._not_known()
             for seq, event in enumerate(frame.events, frame.seq_first):
@@ -111,16 +113,16 @@ class Trace:
 
     def _end_all(self, why: str) -> Iterator[Entry]:
         for since, track, told in (*self._live.values(), *self._steps.values()):
-            yield self._slice(since, track, told | {"ended": why})
+            yield self._pen.slice(since, track, told | {"ended": why})
 
     def _not_known(self) -> Iterator[Entry]:
         """Where track was lost with the frame at hand, or found again: what was under way, and for how long nothing is known."""
         known = self.known
         if self._losses != known.losses:
             if not self._losses:
-                yield self._named("thread_name", UNKNOWN, "not known")
+                yield self._pen.named("thread_name", UNKNOWN, "not known")
             if known.stretches[-1].lost_at == known.lost_at and not self._lost_since:
-                self._lost_since = self._now or 1e-3
+                self._lost_since = self._pen.now or 1e-3
             self._losses = known.losses
             yield from self._end_all("not known: events are missing")
             self._lanes += [lane for _, lane, _ in self._steps.values()]
@@ -135,7 +137,7 @@ class Trace:
         stretch, since = self.known.stretches[-1], self._lost_since
         self._lost_since = 0.0
         told = {"name": f"not known behind the gap of event {stretch.lost_at}", "event": stretch.lost_at}
-        return self._slice(since, UNKNOWN, told | {"missing from": stretch.since})
+        return self._pen.slice(since, UNKNOWN, told | {"missing from": stretch.since})
 
     def _entries_of(self, seq: int, event: AnyEvent) -> Iterator[Entry]:
         match event:
@@ -151,13 +153,13 @@ class Trace:
                 began = self._steps.pop(event.step, None)
                 if began is not None:
                     self._lanes.append(began[1])
-                    yield self._slice(*began)
+                    yield self._pen.slice(*began)
             case Tombstoned() | Healed() | Removed() | Demoted():
                 told = {"event": seq, "node": event.node, "why": label(event.cause)}
                 pages = len(event.swa if isinstance(event, Tombstoned | Healed) else event.full) >> 2
-                yield self._mark(TREE, type(event).__name__.lower(), told | {"pages": pages})
+                yield self._pen.mark(TREE, type(event).__name__.lower(), told | {"pages": pages})
             case Refused():
-                yield self._mark(
+                yield self._pen.mark(
                     TREE, f"refused: {event.reason[:64]}", {"event": seq, "detail": event.detail[:400]}
                 )
             case _:
@@ -168,7 +170,7 @@ class Trace:
         if track not in self._rows:
             self._rows.add(track)
             name = f"row {track - ROWS}" if track < SOME_ROW else f"some row ({track - SOME_ROW + 1})"
-            yield self._named("thread_name", track, name)
+            yield self._pen.named("thread_name", track, name)
         told: Entry = {
             "name": event.rid[:200], "event": seq, "request": event.request, "prompt tokens": event.prompt,
             "cached tokens": event.prefix,
@@ -176,7 +178,7 @@ class Trace:
         hit = self._hit
         if hit is not None and hit.rid == event.rid and 0 <= hit.stop < len(Stop):
             told["stopped at"] = Stop(hit.stop).name.lower()
-        self._live[event.request] = (self._now, track, told)
+        self._live[event.request] = (self._pen.now, track, told)
 
     def _row_of(self, request: int) -> int:
         """The track of a request's row; where the state is not known, one of those that stand for some row."""
@@ -195,7 +197,7 @@ class Trace:
         told |= {"ended": _ENDS[type(event)], "tokens": event.tokens, "last event": seq}
         if isinstance(event, Finished):
             told["tokens in the tree"] = event.cached
-        yield self._slice(since, track, told)
+        yield self._pen.slice(since, track, told)
 
     def _step_began(self, seq: int, event: Stepped) -> Iterator[Entry]:
         if not self._lanes:
@@ -203,12 +205,12 @@ class Trace:
             self._lanes_made += 1
             self._lanes.append(lane)
             name = "device steps" if lane == STEPS else f"device steps ({self._lanes_made})"
-            yield self._named("thread_name", lane, name)
+            yield self._pen.named("thread_name", lane, name)
         told: Entry = {"name": f"step {event.step}", "event": seq}
         if not (len(event.starts) | len(event.stops)) & 3:
             told["requests"] = len(event.requests) >> 3
             told["tokens"] = int(pages_of(event.stops).sum() - pages_of(event.starts).sum())
-        self._steps[event.step] = (self._now, self._lanes.pop(), told)
+        self._steps[event.step] = (self._pen.now, self._lanes.pop(), told)
 
     def _counters(self) -> Iterator[Entry]:
         """The pools as they are, where they are not as they were told last."""
@@ -231,13 +233,7 @@ class Trace:
                 }
             if self._counted.get(book.pool) != pages:
                 self._counted[book.pool] = pages
-                yield {
-                    "ph": "C",
-                    "name": f"{book.pool.name} pages",
-                    "pid": self._pid,
-                    "ts": self._now,
-                    "args": pages,
-                }
+                yield self._pen.counter(f"{book.pool.name} pages", pages)
 
     def _broken(self) -> Iterator[Entry]:
         """Marks for what was found since the last call, one for each law that an event broke; a report keeps the first `KEPT`."""
@@ -245,30 +241,9 @@ class Trace:
         for (seq, law), told in groupby(found, key=lambda each: (each.seq, each.law)):
             details = [each.detail for each in told]
             many = {"findings": len(details)} if len(details) > 1 else {}
-            yield self._mark(LAWS, law, {"event": seq, "detail": "; ".join(details)[:400]} | many)
+            yield self._pen.mark(LAWS, law, {"event": seq, "detail": "; ".join(details)[:400]} | many)
         self._told = len(self.report.findings)
 
     @property
     def _state(self) -> State | None:
         return self._audit.state
-
-    def _named(self, what: str, track: int, name: str) -> Entry:
-        return {"ph": "M", "name": what, "pid": self._pid, "tid": track, "args": {"name": name}}
-
-    def _slice(self, since: float, track: int, told: Entry) -> Entry:
-        name, arguments = told["name"], {key: value for key, value in told.items() if key != "name"}
-        return {
-            "ph": "X", "name": name, "cat": _category(track), "pid": self._pid, "tid": track,
-            "ts": since, "dur": max(0.0, self._now - since), "args": arguments,
-        }  # fmt: skip
-
-    def _mark(self, track: int, name: str, told: Entry) -> Entry:
-        return {
-            "ph": "i", "name": name, "cat": "mark", "s": "t", "pid": self._pid, "tid": track, "ts": self._now, "args": told,
-        }  # fmt: skip
-
-
-def _category(track: int) -> str:
-    if track == UNKNOWN:
-        return "not known"
-    return "step" if track < ROWS else "request"

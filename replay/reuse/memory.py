@@ -28,6 +28,7 @@ from radixledger.journal.events import (
 )
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import ROOT
+from radixledger.replay.reuse.gone import Gone
 from radixledger.replay.reuse.room import Room
 from radixledger.replay.reuse.stays import Loss, Mark, Piece, Stay, extend
 from radixledger.replay.reuse.withheld import Withheld
@@ -53,15 +54,12 @@ class Memory:
     def __init__(
         self, base: State | None = None, *, pages: int = PAGES_REMEMBERED, stays: int = STAYS_REMEMBERED
     ) -> None:
-        self._pages, self._stays_kept = pages, stays
+        self._stays_kept = stays
         self.stays: dict[int, Stay] = {}
         """By node: those that are in the tree."""
         self._chains: dict[int, int] = {}
         """By node: the chain of its last page."""
-        self._gone: dict[int, tuple[Stay, ...]] = {}
-        """By chain: the stays of a page that are over, older ones first."""
-        self.forgotten = 0
-        """Pages that were forgotten because too many are gone."""
+        self.gone = Gone(pages, stays)
         self.evicted = (0, 0)
         """FULL and SWA pages that evictions have taken so far."""
         self.begins_at = base.seq if base is not None else 0
@@ -109,11 +107,6 @@ class Memory:
         self._chains.clear()
         self._begin_with(state)
 
-    @property
-    def gone_pages(self) -> int:
-        """How many pages that left the tree are remembered now."""
-        return len(self._gone)
-
     def pieces(self, state: State, node: Node, first: int, stop: int) -> list[Piece]:
         """The past of pages [first, stop) of the path to `node`."""
         path: list[Node] = []
@@ -133,7 +126,7 @@ class Memory:
         start = node.end - node.pages
         for at, chain in enumerate(self._chained(state, node), start):
             if first <= at < stop:
-                yield Piece(at, at + 1, self._gone.get(chain, ()) + now)
+                yield Piece(at, at + 1, self.gone.of(chain) + now)
 
     def _chained(self, state: State, node: Node) -> Iterator[int]:
         """The chain of each page of a node."""
@@ -230,13 +223,7 @@ class Memory:
         if stay is None or node is None:
             return
         stay.end = loss
-        alone, gone, kept = (stay,), self._gone, self._stays_kept
-        for chain in self._chained(state, node):
-            before = gone.pop(chain, None)
-            gone[chain] = alone if before is None else (*before, stay)[-kept:]
-        while len(gone) > self._pages:
-            del gone[next(iter(gone))]
-            self.forgotten += 1
+        self.gone.add(self._chained(state, node), stay)
 
     def _demoted(self, _: State, event: Demoted) -> None:
         stay = self.stays.get(event.node)

@@ -171,7 +171,7 @@ class Reading:
         if state is not None:
             yield from self._counted(judge.finish(state))
         account.forgotten, account.unnamed, account.unlooked = (
-            memory.forgotten,
+            memory.gone.forgotten,
             judge.unnamed,
             judge.unlooked,
         )

@@ -15,8 +15,10 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Seq
 from radixledger.replay.alarms import Alarms
-from radixledger.replay.export.kv_events import AllBlocksCleared, KvEvents, batches
-from radixledger.replay.export.perfetto import SOME_ROW, UNKNOWN, Trace
+from radixledger.replay.export.kv_events import KvEvents, batches
+from radixledger.replay.export.kv_wire import AllBlocksCleared
+from radixledger.replay.export.perfetto import Trace
+from radixledger.replay.export.trace_pen import SOME_ROW, UNKNOWN
 from radixledger.replay.fold import fold
 from radixledger.replay.reuse.misses import Miss
 from radixledger.replay.reuse.reuse import Reading, Reuse

@@ -241,10 +241,10 @@ def test_memory_holds_the_tree_that_stands_and_what_it_was_told_to_remember() ->
         memory.see(*moment)
         state = moment.state
         assert len(memory.stays) <= len(state.nodes)
-        assert memory.gone_pages <= 20
+        assert len(memory.gone) <= 20
     assert state is not None
     assert set(memory.stays) == set(state.nodes) - {0}
-    assert memory.forgotten > 100
+    assert memory.gone.forgotten > 100
 
 
 @pytest.mark.parametrize("route", ["chunk", "swa_chunk"])

@@ -15,7 +15,8 @@ import click
 import msgspec
 
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.export.perfetto import Entry, Trace
+from radixledger.replay.export.perfetto import Trace
+from radixledger.replay.export.trace_pen import Entry
 from radixledger.replay.known import unknown_words
 from radixledger.replay.whole_file import whole_file
 from radixledger.tools.console import (
