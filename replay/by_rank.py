@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Rank
@@ -16,8 +16,22 @@ from radixledger.replay.seek import Watch
 
 T = TypeVar("T")
 
-Watched = Callable[[Path, Rank, str], AbstractContextManager[Watch]]
+Place = tuple[Path, Rank]
+"""A run, and one rank of it."""
+
+Watcher = Callable[[Path, Rank, str], AbstractContextManager[Watch]]
 """Gives a `Watch` over the frames of a rank, for work that a label names."""
+
+Work = Callable[[Watcher], T]
+"""What is to be done for one rank."""
+
+
+class Gather(Protocol):
+    """Does a piece of work for each place and gives the results in order."""
+
+    def __call__(self, work: Sequence[Work[T]], places: Sequence[Place], /) -> list[T]:
+        """Each piece of work is that of the place beside it."""
+        ...
 
 
 def unwatched(_: Path, __: Rank, ___: str) -> AbstractContextManager[Watch]:
@@ -25,23 +39,23 @@ def unwatched(_: Path, __: Rank, ___: str) -> AbstractContextManager[Watch]:
     return nullcontext(iter)
 
 
-def by_rank(
-    work: Callable[[Path, Rank, Watched], T],
-    places: Sequence[tuple[Path, Rank]],
-    processes: int,
-    advance: Callable[[int], None],
-) -> list[T]:
-    """What `work` says of each rank, in order, several at a time; `advance` is told of events gone through.
+def one_by_one(work: Sequence[Work[T]], _: Sequence[Place], /) -> list[T]:
+    """One rank after the other, in this process, and nobody looks on."""
+    return [each(unwatched) for each in work]
 
-    Work and what it says have to be picklable. Raises WorkerLost, and what `work` raises.
+
+def at_once(processes: int, work: Sequence[Work[T]], advance: Callable[[int], None]) -> list[T]:
+    """Several ranks at a time; `advance` is told of events gone through.
+
+    Work and its results have to be picklable. Raises WorkerLost, and what a piece of work raises.
     """
-    return done_by(processes, [partial(_counted, work, run, rank) for run, rank in places], advance)
+    return done_by(processes, [partial(_counted, each) for each in work], advance)
 
 
-def _counted(work: Callable[[Path, Rank, Watched], T], run: Path, rank: Rank, steps: Steps) -> T:
+def _counted(work: Work[T], steps: Steps) -> T:
     def counted(frames: Iterable[Frame]) -> Iterator[Frame]:
         for frame in frames:
             yield frame
             steps.tick(len(frame.events))
 
-    return work(run, rank, lambda *_: nullcontext(counted))
+    return work(lambda *_: nullcontext(counted))

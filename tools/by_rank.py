@@ -4,7 +4,7 @@ Not here: the processes (`radixledger.replay.by_rank`).
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ import click
 from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
-from radixledger.replay.by_rank import Watched, by_rank
+from radixledger.replay.by_rank import Gather, Place, Work, at_once
 from radixledger.replay.crew import WorkerLost
 from radixledger.tools.console import CommandFailure, progress
 from radixledger.tools.numbers import Whole
@@ -29,22 +29,24 @@ processes_option = click.option(
     type=Whole(1),
     help="So many ranks of long journals at a time.  [default: one per CPU]",
 )
-"""Of a command that goes through all ranks; it receives `processes: int | None`, for `told_by_rank`."""
+"""Of a command that goes through all ranks; it receives `processes: int | None`, for `gathering`."""
 
 
-def told_by_rank(
-    work: Callable[[Path, Rank, Watched], T], places: Sequence[tuple[Path, Rank]], processes: int | None
-) -> list[T]:
-    """What `work` says of each rank, in order; it has to be picklable, and what it says."""
-    processes = processes or os.cpu_count() or 1
-    events = sum(_events_of(run, each) for run, each in places)
-    if processes == 1 or len(places) == 1 or events < EVENTS_WORTH_A_PROCESS * len(places):
-        return [work(run, each, watched) for run, each in places]
-    try:
-        with progress(f"{len(places)} ranks", events) as advance:
-            return by_rank(work, places, processes, advance)
-    except WorkerLost as error:
-        raise CommandFailure(str(error)) from error
+def gathering(processes: int | None) -> Gather:
+    """How the ranks of a command are gone through."""
+    most = processes or os.cpu_count() or 1
+
+    def gather(work: Sequence[Work[T]], places: Sequence[Place], /) -> list[T]:
+        events = sum(_events_of(run, each) for run, each in places)
+        if most == 1 or len(work) == 1 or events < EVENTS_WORTH_A_PROCESS * len(work):
+            return [each(watched) for each in work]
+        try:
+            with progress(f"{len(work)} ranks", events) as advance:
+                return at_once(most, work, advance)
+        except WorkerLost as error:
+            raise CommandFailure(str(error)) from error
+
+    return gather
 
 
 def _events_of(run: Path, rank: Rank) -> int:

@@ -10,8 +10,10 @@ from pathlib import Path
 import click
 
 from radixledger import __version__
+from radixledger.replay.by_rank import Gather
 from radixledger.replay.report.write import ReportSummary, write_report
 from radixledger.replay.triage.triage import RankTriage
+from radixledger.tools.by_rank import gathering, processes_option
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
@@ -30,7 +32,6 @@ from radixledger.tools.printable import say
 from radixledger.tools.ranks import ranks_option
 from radixledger.tools.run_argument import as_given, in_given_words, runs_argument
 from radixledger.tools.table import print_table
-from radixledger.tools.watching import watched
 
 
 @click.command(
@@ -48,8 +49,16 @@ from radixledger.tools.watching import watched
 )  # fmt: skip
 @ranks_option
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
+@processes_option
 @json_flag
-def command(runs: tuple[Path, ...], output: Path, ranks: tuple[int, ...], force: bool, as_json: bool) -> None:
+def command(
+    runs: tuple[Path, ...],
+    output: Path,
+    ranks: tuple[int, ...],
+    force: bool,
+    processes: int | None,
+    as_json: bool,
+) -> None:
     """Write runs as one page to attach to a ticket: verdict, charts, findings, and every moment that was.
 
     RUNS are what `triage` takes, and the page begins with its verdict. It is one file, needs no network, and shows pools, pages,
@@ -58,7 +67,7 @@ def command(runs: tuple[Path, ...], output: Path, ranks: tuple[int, ...], force:
     """
     check_place(output, force=force)
     begun = time.monotonic()
-    summary = write_page(runs, output, ranks=ranks)
+    summary = write_page(runs, output, gathering(processes), ranks=ranks)
     if as_json:
         print_json(summary)
     else:
@@ -71,12 +80,16 @@ def command(runs: tuple[Path, ...], output: Path, ranks: tuple[int, ...], force:
 
 
 def write_page(
-    runs: tuple[Path, ...], output: Path, told: list[RankTriage] | None = None, ranks: Sequence[int] = ()
+    runs: tuple[Path, ...],
+    output: Path,
+    gather: Gather,
+    told: list[RankTriage] | None = None,
+    ranks: Sequence[int] = (),
 ) -> ReportSummary:
     """Write the page of `runs`, of these ranks or of all, with what triage `told` of them if it was asked already."""
     made = f"Written by radixledger {__version__} from {', '.join(as_given(run) for run in runs)}."
     return write_report(
-        runs, output, tell=line, told=told, ranks=ranks, made=made, named=as_given, watched=watched
+        runs, output, tell=line, told=told, ranks=ranks, made=made, named=as_given, gather=gather
     )
 
 

@@ -11,17 +11,16 @@ from msgspec import to_builtins
 
 from radixledger.journal.absent import Absent
 from radixledger.journal.redact import spelled_out
+from radixledger.replay.by_rank import Gather
 from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.triage.triage import (
     INCOMPLETE,
     KINDS,
     RankTriage,
     absent_of,
-    named,
-    places_of,
-    triage_rank,
+    triage,
 )
-from radixledger.tools.by_rank import processes_option, told_by_rank
+from radixledger.tools.by_rank import gathering, processes_option
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
@@ -73,7 +72,8 @@ def command(
     if page is not None:
         check_place(page, force=False)
     absent = absent_of(runs, ranks)
-    told = named(told_by_rank(triage_rank, places_of(runs, ranks), processes))
+    gather = gathering(processes)
+    told = triage(runs, gather, ranks=ranks)
     for each in told:
         _in_given_words(each)
     if as_json:
@@ -86,7 +86,7 @@ def command(
     if page is None and found and not as_json and not no_report:
         page = _place_here(runs[0])
     if page is not None and not no_report:
-        _write(runs, page, told, ranks)
+        _write(runs, page, gather, told, ranks)
     if found:
         exit_with(FINDINGS)
     if any(each.kind == "unreadable" for each in told):
@@ -111,10 +111,12 @@ def _free_name(run: Path) -> Path:
     return next(page for each in numbers if not (page := Path(f"{name}-report{each}.html")).exists())
 
 
-def _write(runs: tuple[Path, ...], page: Path, told: list[RankTriage], ranks: tuple[int, ...]) -> None:
+def _write(
+    runs: tuple[Path, ...], page: Path, gather: Gather, told: list[RankTriage], ranks: tuple[int, ...]
+) -> None:
     """Write the page; the verdict stands, whether that can be done or not."""
     try:
-        write_page(runs, page, told, ranks)
+        write_page(runs, page, gather, told, ranks)
     except OSError as error:
         remark(f"{page} could not be written: {error.strerror or error}; name another place with --report")
     else:

@@ -4,6 +4,7 @@ Rule: damage is read around and told, on the page and in the summary; what could
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from radixledger.journal.absent import Absent
 from radixledger.journal.errors import JournalError
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
-from radixledger.replay.by_rank import Watched, unwatched
+from radixledger.replay.by_rank import Gather, Watcher, one_by_one
 from radixledger.replay.report.bundle import bundle
 from radixledger.replay.report.page import page
 from radixledger.replay.report.phrases import Sheet
@@ -56,21 +57,22 @@ def write_report(
     ranks: Sequence[int] = (),
     made: str = "",
     named: Callable[[Path], str] = str,
-    watched: Watched = unwatched,
+    gather: Gather = one_by_one,
 ) -> ReportSummary:
     """Write one page for all ranks of `runs` to `path`, in place of what is there.
 
     tell: an event as a line of text. told: what `triage` said of these runs; None: it is asked here. ranks: those that were asked for; none: all. made: how the page came
-    about, for its last line. named: a run as commands on the page name it. watched: lets somebody look on while journals are read. Raises NoJournal for a folder that
+    about, for its last line. named: a run as commands on the page name it. gather: how the ranks are gone through; `tell` has to be picklable if by several processes. Raises NoJournal for a folder that
     holds none, and OSError where `path` cannot be written.
     """
-    triaged = triage(list(runs), watched, ranks=ranks) if told is None else told
+    triaged = triage(list(runs), gather, ranks=ranks) if told is None else told
     absent = absent_of(runs, ranks)
     parts = shares([each.kind != "clean" for each in triaged])
-    sheets = [
-        _sheet(each, label, share, tell, watched, named(Path(each.folder)))
+    work = [
+        partial(_sheet, each, label, share, tell, named(Path(each.folder)))
         for each, label, share in zip(triaged, _labels(triaged), parts, strict=True)
     ]
+    sheets = gather(work, [(Path(each.folder), Rank(each.rank)) for each in triaged])
     title = ", ".join(dict.fromkeys(run.absolute().name for run in runs))
     written = page(title, sheets, made, absent).encode()
     with whole_file(path) as file:
@@ -91,13 +93,13 @@ def _labels(ranks: Sequence[RankTriage]) -> list[str]:
     ]  # fmt: skip
 
 
-def _sheet(told: RankTriage, label: str, share: Share, tell: Tell, watched: Watched, name: str) -> Sheet:
+def _sheet(told: RankTriage, label: str, share: Share, tell: Tell, name: str, watcher: Watcher) -> Sheet:
     """One rank's part of the page; where not even its beginning can be read, what triage says of that."""
     run, rank, track = Path(told.folder), Rank(told.rank), Track()
     try:
         reader = JournalReader(run, rank, salvage=True)
         ranges = detail_ranges(told, reader.first_seq, reader.last_seq, share.detail_events)
-        with watched(run, rank, "collecting") as watch:
+        with watcher(run, rank, "collecting") as watch:
             track = follow(reader, ranges, share, tell=tell, watch=watch)
     except JournalError as error:
         track.unreadable = str(error)

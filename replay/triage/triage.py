@@ -8,6 +8,7 @@ is the earliest one known, whichever law told of it. Memory does not grow with a
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from radixledger.journal.errors import JournalError, NoJournal
 from radixledger.journal.folder import listing, rank_folder, ranks_in
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
-from radixledger.replay.by_rank import Watched, unwatched
+from radixledger.replay.by_rank import Gather, Watcher, one_by_one, unwatched
 from radixledger.replay.search.narrow import traced_back
 from radixledger.replay.seek import Beginning, beginning_of
 from radixledger.replay.triage.ending import Ending, Passing, left_behind
@@ -58,16 +59,17 @@ class RankTriage(Struct):
 
 
 def triage(
-    folders: Sequence[Path], watched: Watched = unwatched, *, ranks: Sequence[int] = ()
+    folders: Sequence[Path], gather: Gather = one_by_one, *, ranks: Sequence[int] = ()
 ) -> list[RankTriage]:
     """Every rank that `folders` hold, each a run, a rank of one, or a folder of runs; raises NoJournal for other folders.
 
-    ranks: only those of these numbers; none: all.
+    ranks: only those of these numbers; none: all. gather: how they are gone through.
     """
-    return named([triage_rank(run, each, watched) for run, each in places_of(folders, ranks)])
+    places = places_of(folders, ranks)
+    return _named(gather([partial(triage_rank, run, rank) for run, rank in places], places))
 
 
-def named(told: list[RankTriage]) -> list[RankTriage]:
+def _named(told: list[RankTriage]) -> list[RankTriage]:
     """A rank that cannot tell which run it is of is of the run that the others in its folder are of."""
     known = {each.folder: each.run for each in told if each.report.route}
     for each in told:
@@ -122,14 +124,14 @@ def _place_of(folder: Path) -> tuple[Path, Rank]:
     raise NoJournal(folder, "segments lie here, and the folder is not named after a rank: call it rank-0000, in a folder for the run")  # fmt: skip
 
 
-def triage_rank(run: Path, rank: Rank, watched: Watched = unwatched) -> RankTriage:
+def triage_rank(run: Path, rank: Rank, watcher: Watcher = unwatched) -> RankTriage:
     """What is wrong with one rank, first of all; whatever its files are, this returns."""
     report = RankReport(run=run.absolute().name, rank=rank)
     passing, state, explained, reader, denied = Passing(), None, None, None, ""
     try:
         reader = JournalReader(run, rank, salvage=True)
         begin = _beginning(reader, report)
-        with watched(run, rank, "reading") as watch:
+        with watcher(run, rank, "reading") as watch:
             state = judge(reader, begin, report, lambda frames: passing.watch(watch(frames)))
     except (JournalError, OSError) as error:
         report.unreadable = str(error)
@@ -142,7 +144,7 @@ def triage_rank(run: Path, rank: Rank, watched: Watched = unwatched) -> RankTria
         if violation is not None:
             first, before = violation
             also = [each for each in report.findings if each.seq == first.seq and each != first]
-            with watched(run, rank, "explaining") as watch:
+            with watcher(run, rank, "explaining") as watch:
                 explained = explain(reader, first, also, before, watch)
     return RankTriage(
         folder=str(run), run=report.run, rank=rank, kind=_kind(report, ending, explained), report=report,

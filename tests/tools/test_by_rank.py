@@ -24,3 +24,15 @@ def test_several_ranks_at_a_time_say_the_same(
     monkeypatch.setattr(by_rank, "watched", None)  # this process goes through no rank
     assert radixledger([*asked, "2"]) == 1
     assert capsys.readouterr().out == one
+
+
+def test_a_page_is_the_same_by_however_many_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(by_rank, "EVENTS_WORTH_A_PROCESS", 0)
+    asked = ["report", str(INCIDENT), "--json", "-o", str(tmp_path / "page.html")]
+    pages = []
+    for processes in ("1", "2"):
+        assert radixledger([*asked, "--force", "--processes", processes]) == 1
+        pages.append((tmp_path / "page.html").read_bytes())
+    assert pages[0] == pages[1]

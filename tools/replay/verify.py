@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 
 from radixledger.journal.units import Rank
-from radixledger.replay.by_rank import Watched
+from radixledger.replay.by_rank import Watcher
 from radixledger.replay.laws import OF_STATES
 from radixledger.replay.verdict import RankReport, Told
 from radixledger.replay.verify import verify_rank
-from radixledger.tools.by_rank import processes_option, told_by_rank
+from radixledger.tools.by_rank import gathering, processes_option
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
@@ -63,8 +63,9 @@ def command(
     Exit code 0: clean. 1: a law was broken, a digest differs, events are missing, or a rank is. 3: it could not be read.
     """
     begun, absent = time.monotonic(), the_absent(run, ranks)
-    work = partial(_verified, from_snapshot=from_snapshot, salvage=salvage)
-    reports = told_by_rank(work, [(run, each) for each in the_ranks(run, ranks)], processes)
+    places = [(run, each) for each in the_ranks(run, ranks)]
+    work = [partial(_verified, *each, from_snapshot=from_snapshot, salvage=salvage) for each in places]
+    reports = gathering(processes)(work, places)
     clean = not absent and all(each.clean for each in reports)
     if as_json:
         print_json({"clean": clean, "absent": absent, "ranks": reports})
@@ -77,8 +78,8 @@ def command(
         exit_with(FINDINGS)
 
 
-def _verified(run: Path, rank: Rank, watched: Watched, *, from_snapshot: bool, salvage: bool) -> RankReport:
-    with watched(run, rank, "") as watch:
+def _verified(run: Path, rank: Rank, watcher: Watcher, *, from_snapshot: bool, salvage: bool) -> RankReport:
+    with watcher(run, rank, "") as watch:
         return verify_rank(run, rank, from_snapshot=from_snapshot, salvage=salvage, watch=watch)
 
 
