@@ -32,27 +32,48 @@ from radixledger.tools.table import print_table
 LAST_SHOWN = 6
 PAGE_RUNS = 12
 GOT_SHOWN = 10
+QUIET_APART = 8
+"""Up to so many clean ranks have a line each."""
 HANDED_SHOWN = 4
 
 
 def print_triage(told: list[RankTriage], absent: Sequence[Absent] = ()) -> None:
     """Everything: ranks that are not here, then rank by rank, the worst first; of wrong ones that whose first wrong event has the lowest step.
 
-    Of clean ranks beside others the verdict is enough.
+    Of clean ranks beside others the verdict is enough, and of many one verdict.
     """
     told = sorted(told, key=_order)
     runs = len({each.run for each in told})
-    names = _names(told)
+    names = dict(zip(map(id, told), _names(told), strict=True))
+    alike = [each for each in told if _is_quiet(each)]
+    if len(alike) <= QUIET_APART:
+        alike = []
+    apart = [each for each in told if not (alike and _is_quiet(each))]
     print_lines([f"{each.sentence()}." for each in absent])
-    for each, name in zip(told, names, strict=True):
-        print_lines([f"{name}: {' '.join(verdict(each))}"])
+    print_lines([f"{names[id(each)]}: {' '.join(verdict(each))}" for each in apart])
+    if alike:
+        print_lines([_verdict_of_many(alike, len(apart), one_run=runs == 1)])
     if runs > 1:
         print_lines([f"these are journals of {runs} runs: steps of one run are not those of another"])
-    if len(told) > 1:
-        _print_ranks(told, names)
-    for each, name in zip(told, names, strict=True):
+    if len(told) > 1 and apart:
+        _print_ranks(apart, [names[id(each)] for each in apart], alike)
+    for each in apart:
         if each.kind != "clean" or all(other.kind == "clean" for other in told):
-            _print_rank(each, f"{name}, " if len(told) > 1 else "")
+            _print_rank(each, f"{names[id(each)]}, " if len(told) > 1 else "")
+
+
+def _is_quiet(told: RankTriage) -> bool:
+    """Whether there is nothing to say of a rank but that it is clean."""
+    return told.kind == "clean" and told.ending.closed and not (told.damage or told.report.notices)
+
+
+def _verdict_of_many(told: list[RankTriage], others: int, *, one_run: bool) -> str:
+    which = f" ({ranges(sorted(each.rank for each in told))})" if one_run else ""
+    events = sum(each.report.events for each in told)
+    return (
+        f"{'the other ' if others else 'all '}{len(told)} ranks{which}: clean: no law is broken in {count_of(events, 'event')}; "
+        "each was closed by its writer."
+    )
 
 
 def _names(told: list[RankTriage]) -> list[str]:
@@ -72,8 +93,8 @@ def _order(told: RankTriage) -> tuple[int, int, str, int]:
     return KINDS.index(told.kind), told.step if told.explained else 0, told.run, told.rank
 
 
-def _print_ranks(told: list[RankTriage], names: list[str]) -> None:
-    """Ranks beside each other at the step in which the first of them went wrong."""
+def _print_ranks(told: list[RankTriage], names: list[str], alike: list[RankTriage]) -> None:
+    """Ranks beside each other at the step in which the first of them went wrong; those `alike` are one row."""
     wrong = [each for each in told if each.explained]
     step = min(each.step for each in wrong) if wrong else None
     columns = ["rank", "events", "last step", "verdict", "first wrong"]
@@ -87,6 +108,12 @@ def _print_ranks(told: list[RankTriage], names: list[str]) -> None:
             f"event {first.seq}, step {first.step}" if first else "",
         ]  # fmt: skip
         rows.append([*row, _span(each, step)] if step is not None else row)
+    if alike:
+        steps = sorted(each.ending.last_step for each in alike)
+        events = sum(each.report.events for each in alike)
+        rows.append([f"{len(alike)} others", events,
+                     f"{count_text(steps[0])} to {count_text(steps[-1])}", "clean"])  # fmt: skip
+        rows[-1] += [""] * (len(columns) - len(rows[-1]))
     print_table(columns, rows, title="\nranks, by step")
 
 

@@ -131,6 +131,30 @@ def test_each_page_is_told_with_the_event_that_handed_it_out(tmp_path: Path, cap
     ]
 
 
+def test_many_clean_ranks_have_one_verdict_behind_that_of_the_wrong_one(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    """Of 64 ranks the one that went wrong is looked for."""
+    run = tmp_path / "run"
+    for rank in range(11):
+        written(run, 110, seed=11, rank=rank, ranks=11)
+    code, out = told([str(run), "--no-report"], capsys)
+    assert code == 0
+    assert out.startswith("all 11 ranks (0-10): clean: no law is broken in ")
+    assert len(out.splitlines()) == 1
+    plant_double_free(run, tmp_path / "wrong", Rank(4))
+    code, out = told([str(tmp_path / "wrong"), "--no-report"], capsys)
+    lines = out.splitlines()
+    assert code == 1
+    assert lines[0].startswith("rank 4: event ")
+    assert lines[1].startswith("the other 10 ranks (0-3,5-10): clean: no law is broken in ")
+    assert [line.split()[:2] for line in lines if line.startswith(("4 ", "10 others"))][-1] == [
+        "10",
+        "others",
+    ]
+    assert "rank 5" not in out
+
+
 def test_a_folder_that_nobody_may_read_is_one_rank_that_cannot_be_read(
     wrong: tuple[Path, DoubleFree], monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
