@@ -34,7 +34,9 @@ class WriterError(JournalError):
     """The writer will not, or can no longer, do what was asked."""
 
 
-RESUME_OR_ANOTHER = "ask to resume it, which opens its next epoch, or choose another folder"
+RESUME_OR_ANOTHER = (
+    "resume it, which opens its next epoch (`resume=True`, or --resume-run of serve), or choose another folder"
+)
 
 
 class RunExists(WriterError):

@@ -56,6 +56,13 @@ def test_a_link_to_nowhere_would_be_noticed() -> None:
     assert anchors("### `serve`, and more\n") == {"serve-and-more"}
 
 
+def test_a_key_file_is_explained_where_a_reader_first_makes_one() -> None:
+    """The first run of the README leaves one beside itself."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    section = readme[readme.index("--journal served") : readme.index("## Triage with it")]
+    assert "`served.redaction.key` beside it is the secret with which the prompts in it are hashed" in section
+
+
 def layout(section: str, first: str) -> list[tuple[int, int]]:
     """Offsets and sizes of the table in a section of `journal-format.md` whose first row names `first`."""
     page = text("journal-format.md").partition(f"\n## {section}\n")[2].partition("\n## ")[0]
