@@ -34,9 +34,7 @@ class WriterError(JournalError):
     """The writer will not, or can no longer, do what was asked."""
 
 
-RESUME_OR_ANOTHER = (
-    "resume it, which opens its next epoch (`resume=True`, or --resume-run of serve), or choose another folder"
-)
+RESUME_OR_ANOTHER = "resume it, which opens its next epoch (`resume=True`, or --resume-run of serve), or choose another folder"
 
 
 class RunExists(WriterError):

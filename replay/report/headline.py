@@ -4,12 +4,17 @@ from collections.abc import Iterator, Sequence
 
 from radixledger.journal.absent import Absent
 from radixledger.replay.counted import counted
+from radixledger.replay.report.grid import NUMBER, TEXT, Column, Row, table
 from radixledger.replay.report.phrases import Sheet, go, law, shown
 from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.triage.triage import KINDS
 from radixledger.replay.verdict import RankReport
 
 NOTICES_SHOWN = 6
+RANKS = (
+    Column("rank"), Column("events", NUMBER), Column("verdict"), Column("first wrong event", TEXT),
+    Column("findings", NUMBER), Column("besides", TEXT),
+)  # fmt: skip
 HEADS = {
     "wrong": "First wrong event", "turned down": "A caller was wrong", "leak": "A leak", "damaged": "Damaged",
     "unreadable": "Cannot be read",
@@ -24,11 +29,8 @@ def headline(sheets: Sequence[Sheet], absent: Sequence[Absent] = ()) -> str:
         if gone
         else ""
     )
-    rows = "".join(_row(place, sheet) for place, sheet in enumerate(sheets))
-    head = (
-        "<tr><th>rank<th class=n>events<th>verdict<th>first wrong event<th class=n>findings<th>besides</tr>"
-    )
-    return f'{first}{_banner(sheets)}<div class="wide"><table class="ranks">{head}{rows}</table></div>'
+    rows = [_row(place, sheet) for place, sheet in enumerate(sheets)]
+    return f"{first}{_banner(sheets)}{table(RANKS, rows, kind='ranks')}"
 
 
 def _banner(sheets: Sequence[Sheet]) -> str:
@@ -58,7 +60,7 @@ def _badness(sheet: Sheet) -> tuple[int, int]:
     return KINDS.index(sheet.told.kind), sheet.told.step
 
 
-def _row(place: int, sheet: Sheet) -> str:
+def _row(place: int, sheet: Sheet) -> Row:
     report, explained = sheet.report, sheet.told.explained
     first = "&#8212;"
     if explained is not None:
@@ -67,11 +69,8 @@ def _row(place: int, sheet: Sheet) -> str:
     elif sheet.first_seq:
         first = go(place, sheet.first_seq, f"event {sheet.first_seq:,}")
     found = sum(report.broken.values())
-    return (
-        f"<tr><td>{shown(sheet.label)}<td class=n data-name=events>{report.events:,}<td data-name=verdict>{sheet.told.kind}"
-        f'<td class=text data-name="first wrong event">{first}<td class=n data-name=findings>{found:,}'
-        f"<td class=text data-name=besides>{shown('; '.join(_besides(report)))}</tr>"
-    )
+    besides = shown("; ".join(_besides(report)))
+    return shown(sheet.label), f"{report.events:,}", sheet.told.kind, first, f"{found:,}", besides
 
 
 def _besides(report: RankReport) -> Iterator[str]:

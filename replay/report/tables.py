@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from radixledger.journal.events import Opened
+from radixledger.replay.report.grid import NUMBER, TEXT, Column, Row, table
 from radixledger.replay.report.phrases import Sheet, go, law, shown
 from radixledger.replay.report.ranges import Range
 from radixledger.replay.triage.astray import Got
@@ -14,6 +15,20 @@ PAGES_SHOWN = 12
 GOT_AT_ONCE = 10
 SHOWN_AT_ONCE = 8
 """Findings before a fold; what follows the first is often its consequence."""
+
+_EVENT, _STEP = Column("event", NUMBER), Column("step", NUMBER)
+SLICE = (_EVENT, _STEP, Column("what"), Column("why"), Column("did", TEXT))
+GOT = (Column("request", NUMBER), Column("id"), _EVENT, _STEP, Column("pages", TEXT))
+TURNED_DOWN = (_EVENT, _STEP, Column("reason"), Column("why"), Column("what", TEXT))
+LEAKS = (
+    Column("what"), Column("pages", NUMBER), Column("which", TEXT), Column("held by"), Column("since event", NUMBER),
+    Column("why it is a leak", TEXT),
+)  # fmt: skip
+FOUND = (_EVENT, _STEP, Column("law"), Column("what", TEXT), Column("pages", TEXT))
+DETAIL = (
+    Column("rank"), Column("served as", TEXT), Column("at full detail, event by event", TEXT), Column("summarised", TEXT),
+    Column("requests", TEXT),
+)  # fmt: skip
 
 
 def findings(place: int, sheet: Sheet) -> str:
@@ -35,19 +50,17 @@ def _slice(place: int, sheet: Sheet) -> str:
     explained = sheet.told.explained
     if explained is None:
         return ""
-    rows = "".join(_slice_row(place, each) for each in [*explained.slice.events, *explained.after])
+    events = [*explained.slice.events, *explained.after]
+    wrong = {at for at, each in enumerate(events) if each.wrong}
+    told = table(SLICE, [_slice_row(place, each) for each in events], wrong=wrong)
     left = ", ".join(f"{many:,} more of {thing}" for thing, many in explained.slice.left_out.items())
     more = f"<p class=soft>Left out: {shown(left)}.</p>" if left else ""
-    head = "<th class=n>event<th class=n>step<th>what<th>why<th>did"
-    return f"<h4>What led to it, and what came of it</h4>{_table(head, rows)}{more}"
+    return f"<h4>What led to it, and what came of it</h4>{told}{more}"
 
 
-def _slice_row(place: int, event: SliceEvent) -> str:
-    did = shown("; ".join(event.what))
-    return (
-        f"<tr{' class=wrong' if event.wrong else ''}><td class=n>{go(place, event.seq, f'{event.seq:,}')}<td class=n>{event.step:,}"
-        f"<td>{event.event}<td>{shown(event.cause)}<td class=text>{'<b>wrong:</b> ' if event.wrong else ''}{did}</tr>"
-    )
+def _slice_row(place: int, event: SliceEvent) -> Row:
+    did = ("<b>wrong:</b> " if event.wrong else "") + shown("; ".join(event.what))
+    return go(place, event.seq, f"{event.seq:,}"), f"{event.step:,}", event.event, shown(event.cause), did
 
 
 def _got(place: int, sheet: Sheet) -> str:
@@ -55,23 +68,23 @@ def _got(place: int, sheet: Sheet) -> str:
     explained = sheet.told.explained
     if explained is None or len(explained.astray.got) < 2:
         return ""
-    got = ["".join(_got_rows(place, each)) for each in explained.astray.got]
-    head = "<th class=n>request<th>id<th class=n>event<th class=n>step<th>pages"
-    later = f"<details><summary>{len(got) - GOT_AT_ONCE:,} more</summary>{_table(head, ''.join(got[GOT_AT_ONCE:]))}</details>"
-    return (
-        f"<h4>Requests that got its pages next: answers to look at</h4>{_table(head, ''.join(got[:GOT_AT_ONCE]))}"
-        + (later if len(got) > GOT_AT_ONCE else "")
+    got = explained.astray.got
+    first, later = (
+        table(GOT, [row for each in some for row in _got_rows(place, each)])
+        for some in (got[:GOT_AT_ONCE], got[GOT_AT_ONCE:])
+    )
+    return f"<h4>Requests that got its pages next: answers to look at</h4>{first}" + (
+        f"<details><summary>{len(got) - GOT_AT_ONCE:,} more</summary>{later}</details>"
+        if len(got) > GOT_AT_ONCE
+        else ""
     )
 
 
-def _got_rows(place: int, got: Got) -> Iterator[str]:
+def _got_rows(place: int, got: Got) -> Iterator[Row]:
     """One for each event that handed the request some."""
     for each in got.handed:
         pages = "; ".join(f"{pool} {_first(pages)}" for pool, pages in each.pages.items())
-        yield (
-            f"<tr><td class=n>{got.request}<td>{shown(got.rid)}<td class=n>{go(place, each.seq, f'{each.seq:,}')}"
-            f"<td class=n>{each.step:,}<td class=text>{pages}</tr>"
-        )
+        yield str(got.request), shown(got.rid), go(place, each.seq, f"{each.seq:,}"), f"{each.step:,}", pages
 
 
 def _first(pages: Sequence[int], count: int = 0) -> str:
@@ -102,24 +115,22 @@ def _scene(sheet: Sheet) -> str:
 
 
 def _turned_down(place: int, sheet: Sheet) -> str:
-    rows = "".join(
-        f"<tr><td class=n>{go(place, each.seq, f'{each.seq:,}')}<td class=n>{each.step:,}<td>{shown(each.reason)}"
-        f"<td>{shown(each.cause)}<td class=text>{shown(each.detail)}</tr>"
+    rows = [
+        (go(place, each.seq, f"{each.seq:,}"), f"{each.step:,}", shown(each.reason), shown(each.cause), shown(each.detail))
         for each in sheet.told.ending.turned_down
-    )
-    head = "<th class=n>event<th class=n>step<th>reason<th>why<th>what"
-    return f"<h4>Commands that gave up what was not theirs</h4>{_table(head, rows)}" if rows else ""
+    ]  # fmt: skip
+    return f"<h4>Commands that gave up what was not theirs</h4>{table(TURNED_DOWN, rows)}" if rows else ""
 
 
 def _leaks(place: int, sheet: Sheet) -> str:
-    rows = "".join(
-        f"<tr><td>{shown(each.what)}<td class=n>{each.page_count:,}<td class=text>{_first(each.pages, each.page_count)}"
-        f"<td>{shown(each.holder)}<td class=n>{go(place, each.since, f'{each.since:,}') if each.since else ''}"
-        f"<td class=text>{shown(each.why)}</tr>"
+    rows = [
+        (
+            shown(each.what), f"{each.page_count:,}", _first(each.pages, each.page_count), shown(each.holder),
+            go(place, each.since, f"{each.since:,}") if each.since else "", shown(each.why),
+        )
         for each in sheet.told.ending.leaks
-    )
-    head = "<th>what<th class=n>pages<th>which<th>held by<th class=n>since event<th>why it is a leak"
-    return f"<h4>Leaks</h4>{_table(head, rows)}" if rows else ""
+    ]  # fmt: skip
+    return f"<h4>Leaks</h4>{table(LEAKS, rows)}" if rows else ""
 
 
 def _found(place: int, sheet: Sheet) -> str:
@@ -130,41 +141,36 @@ def _found(place: int, sheet: Sheet) -> str:
     laws = sorted(report.broken.items(), key=lambda each: -each[1])[:LAWS_SHOWN]
     told = ", ".join(f"{law(name)} {many:,}" for name, many in laws)
     rows = [_finding(place, each) for each in report.findings]
-    head = "<th class=n>event<th class=n>step<th>law<th>what<th>pages"
-    later = _table(head, "".join(rows[SHOWN_AT_ONCE:])) + (f"<p>and {more:,} more</p>" if more > 0 else "")
-    return (
-        f"<h4>All findings</h4><p class=soft>By law: {told}</p>{_table(head, ''.join(rows[:SHOWN_AT_ONCE]))}"
-        + (f"<details><summary>Later ones</summary>{later}</details>" if len(rows) > SHOWN_AT_ONCE else "")
+    later = table(FOUND, rows[SHOWN_AT_ONCE:]) + (f"<p>and {more:,} more</p>" if more > 0 else "")
+    return f"<h4>All findings</h4><p class=soft>By law: {told}</p>{table(FOUND, rows[:SHOWN_AT_ONCE])}" + (
+        f"<details><summary>Later ones</summary>{later}</details>" if len(rows) > SHOWN_AT_ONCE else ""
     )
 
 
-def _table(head: str, rows: str) -> str:
-    return f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
-
-
-def _finding(place: int, told: Told) -> str:
+def _finding(place: int, told: Told) -> Row:
     held = (
         "" if told.lawful_at is None else f" (one of events {told.lawful_at + 1:,} to {told.seq:,} broke it)"
     )
     pages = f"{told.pool} {_first(told.pages, told.page_count)}" if told.pages and told.pool else ""
     return (
-        f"<tr><td class=n>{go(place, told.seq, f'{told.seq:,}')}<td class=n>{told.step}<td>{law(told.law)}"
-        f"<td class=text>{shown(told.detail)}{held}<td class=text>{pages}</tr>"
+        go(place, told.seq, f"{told.seq:,}"),
+        f"{told.step:,}",
+        law(told.law),
+        shown(told.detail) + held,
+        pages,
     )
 
 
 def detail(sheets: Sequence[Sheet]) -> str:
     """What the page holds of each rank, and what it leaves out."""
-    rows = "".join(_detail_row(sheet) for sheet in sheets)
     return (
-        '<div class="wide"><table><tr><th>rank<th>served as<th>at full detail, event by event<th>summarised'
-        f"<th>requests</tr>{rows}</table></div>"
-        '<p class="soft">A summary shows what was different behind many events: what came and went in between is not in this '
+        table(DETAIL, [_detail_row(sheet) for sheet in sheets])
+        + '<p class="soft">A summary shows what was different behind many events: what came and went in between is not in this '
         "page. Owners carry the number of the event that made them so, at any moment. Charts look at every event.</p>"
     )
 
 
-def _detail_row(sheet: Sheet) -> str:
+def _detail_row(sheet: Sheet) -> Row:
     track = sheet.track
     detailed = track.detail
     told = sum(last - first + 1 for first, last in detailed)
@@ -179,9 +185,8 @@ def _detail_row(sheet: Sheet) -> str:
     shape = _shape(track.opened) if track.opened else "unknown"
     left = f"; {track.lives_left_out:,} earlier ones left out" if track.lives_left_out else ""
     return (
-        f"<tr><td>{shown(sheet.label)}<td class=text>{shown(shape)}<td class=text>{_ranges(detailed, told == events)}"
-        f"<td class=text>{summed}<td class=text>{len(track.lives):,}{left}</tr>"
-    )
+        shown(sheet.label), shown(shape), _ranges(detailed, told == events), summed, f"{len(track.lives):,}{left}",
+    )  # fmt: skip
 
 
 def _shape(opened: Opened) -> str:

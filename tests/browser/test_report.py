@@ -249,6 +249,27 @@ def test_the_ranks_are_read_without_scrolling_and_their_names_stay_on_a_line(
     assert (max(names) < 2, max(laws) < 4) == (True, True), "in lines, with what is above and below them"
 
 
+@pytest.mark.parametrize("width", [360, 480])
+def test_on_a_narrow_page_every_table_is_read_downwards_with_the_name_of_each_cell(
+    opens: Open, page_file: Path, width: int
+) -> None:
+    """The slice, the findings, requests of a moment: none is scrolled sideways, and no cell is without its column's name."""
+    page = opens(page_file, viewport={"width": width, "height": 900})
+    page.locator("#wanted").fill("event 40")
+    page.locator("#wanted").press("Enter")
+    at(page, 40)
+    beyond = "boxes => boxes.map(box => box.scrollWidth - box.clientWidth)"
+    boxes = page.locator(".wide")
+    assert boxes.evaluate_all(beyond) == [0] * boxes.count()
+    assert page.locator("#requests .wide, #findings .wide, #detail .wide").count() >= 4
+    row = page.locator("#findings tr.wrong")
+    said = "row => [...row.cells].map(cell => getComputedStyle(cell, '::before').content)"
+    assert row.evaluate(said) == ['"event "', '"step "', '"what "', '"why "', '"did "']
+    expect(page.locator("#findings th").first).to_be_hidden()
+    page.set_viewport_size({"width": 1000, "height": 900})
+    expect(page.locator("#findings th").first).to_be_visible()
+
+
 CONTRAST = """() => {
   const value = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const light = text => {
