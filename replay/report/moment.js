@@ -194,14 +194,11 @@ class Desk {
     const box = $("requests"), all = [...tables.requests], at = track.ask;
     if (!all.length) return box.replaceChildren(el("p", { class: "soft" }, "None at this moment."));
     const columns = [["request", "text"], ["tokens", "n"], ["prompt", "n"], ["from the cache", "n"], ["lock", ""]];
-    const row = cells => el("tr", {}, ...cells.map((cell, place) => el("td", { class: columns[place][1], "data-name": columns[place][0] }, cell)));
-    const rows = all.map(([number, each]) => row([
+    const rows = all.map(([number, each]) => [
       this.panel.link(clean(track.head.texts[each[at.rid]] || number), { type: "request", number }),
       count(each[at.length]), count(each[at.prompt]), count(each[at.prefix]),
-      each[at.receipt] >= 0 ? this.panel.link(`node ${each[at.receipt]}`, { type: "node", number: each[at.receipt] }) : "none"]));
-    const heads = () => columns.map(([name, kind]) => el("th", { class: kind }, name));
-    const table = some => el("div", { class: "wide" }, el("table", {}, el("tr", {}, ...heads()), ...some));
-    box.replaceChildren(table(rows.slice(0, MOST_REQUESTS)), ...more(rows.slice(MOST_REQUESTS), some => [table(some)]));
+      each[at.receipt] >= 0 ? this.panel.link(`node ${each[at.receipt]}`, { type: "node", number: each[at.receipt] }) : "none"]);
+    box.replaceChildren(grid(columns, rows.slice(0, MOST_REQUESTS)), ...more(rows.slice(MOST_REQUESTS), some => [grid(columns, some)]));
   }
 
   drawHairs(track, place) {

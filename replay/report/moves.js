@@ -49,8 +49,7 @@ class Moves {
   // The pages of one request, node or transfer in one pool.
   row(track, tables, { pool, owner }) {
     const behind = pagesHeld(tables, pool, owner.kind, owner.holder), before = this.heldBefore(pool, owner.kind, owner.holder, behind);
-    return el("tr", {}, el("td", { class: "text" }, owner.text), el("td", {}, track.head.pools[pool]),
-      el("td", { class: "text" }, runsIn(before)), el("td", { class: "text" }, runsIn(behind)));
+    return [owner.text, track.head.pools[pool], runsIn(before), runsIn(behind)];
   }
 
   // The whole of it for the card of an event.
@@ -58,8 +57,8 @@ class Moves {
     const groups = grouped(this.all, each => `${each.pool} ${each.from.key}\u2192${each.to.key}`), lines = some => some.map(each => this.line(track, each));
     const owned = [...this.sides.values()].filter(each => [REQUEST, TREE, IN_FLIGHT].includes(each.owner.kind));
     const sides = grouped(owned, each => each.owner.key).flat();
-    const heads = () => el("tr", {}, ...["whose pages", "pool", "before the event", "behind it"].map(name => el("th", {}, name)));
-    const table = some => [el("div", { class: "wide" }, el("table", {}, heads(), ...some.map(each => this.row(track, tables, each))))];
+    const columns = [["whose pages", "text"], ["pool", ""], ["before the event", "text"], ["behind it", "text"]];
+    const table = some => [grid(columns, some.map(each => this.row(track, tables, each)))];
     return [...lines(groups.slice(0, MOST_MOVES)), ...more(groups.slice(MOST_MOVES), lines),
       ...(sides.length ? [...table(sides.slice(0, MOST_HELD)), ...more(sides.slice(MOST_HELD), table)] : [])];
   }

@@ -10,6 +10,13 @@ function el(name, attributes = {}, ...children) {
   return element;
 }
 
+// A table as `grid.py` makes it; columns: name and class. A cell is a text or an element.
+function grid(columns, rows) {
+  const cell = (content, place) => el("td", { class: columns[place][1], "data-name": columns[place][0] }, content);
+  return el("div", { class: "wide" }, el("table", {}, el("tr", {}, ...columns.map(([name, kind]) => el("th", { class: kind }, name))),
+    ...rows.map(cells => el("tr", {}, ...cells.map(cell)))));
+}
+
 function svg(name, attributes) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);

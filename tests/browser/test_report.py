@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Kind
-from radixledger.journal.events import Admitted, Refused
+from radixledger.journal.events import Admitted, Refused, Transferred
 from radixledger.journal.moves import moves
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import ROOT, Rank, RequestId, Seq, TokenCount
@@ -251,17 +251,27 @@ def test_the_ranks_are_read_without_scrolling_and_their_names_stay_on_a_line(
 
 @pytest.mark.parametrize("width", [360, 480])
 def test_on_a_narrow_page_every_table_is_read_downwards_with_the_name_of_each_cell(
-    opens: Open, page_file: Path, width: int
+    opens: Open, page_file: Path, incident: Path, width: int
 ) -> None:
     """The slice, the findings, requests of a moment: none is scrolled sideways, and no cell is without its column's name."""
     page = opens(page_file, viewport={"width": width, "height": 900})
-    page.locator("#wanted").fill("event 40")
+    frames = JournalReader(incident, WRONG).frames()
+    seq = next(
+        frame.seq_first + at
+        for frame in frames
+        for at, event in enumerate(frame.events)
+        if isinstance(event, Transferred)
+    )
+    page.locator("#wanted").fill(f"event {seq}")
     page.locator("#wanted").press("Enter")
-    at(page, 40)
+    at(page, seq)
     beyond = "boxes => boxes.map(box => box.scrollWidth - box.clientWidth)"
     boxes = page.locator(".wide")
     assert boxes.evaluate_all(beyond) == [0] * boxes.count()
-    assert page.locator("#requests .wide, #findings .wide, #detail .wide").count() >= 4
+    unnamed = page.locator(".wide td:not([data-name]), .wide td[data-name='']")
+    assert (boxes.count(), unnamed.count()) == (6, 0), (
+        "of ranks, what led to it, findings, a card, requests, detail"
+    )
     row = page.locator("#findings tr.wrong")
     said = "row => [...row.cells].map(cell => getComputedStyle(cell, '::before').content)"
     assert row.evaluate(said) == ['"event "', '"step "', '"what "', '"why "', '"did "']
