@@ -28,6 +28,9 @@ from radixledger.replay.seek import (
 SnapshotAt = Callable[[Seq], State | None]
 """The state that a snapshot of the journal holds after an event, None where there is none that is good."""
 
+STRETCHES_KEPT = 1024
+"""So many stretches are told apart; what comes behind that many is one with the last of them, and so is what lies between."""
+
 _SAYS = frozenset({Gap, Opened, Digested, Closed, LedgerTaken, Snapshotted})
 
 
@@ -35,12 +38,14 @@ class Unknown(Struct, array_like=True):
     """A stretch behind whose events the state is not known.
 
     since: the first number that is missing, or that need not follow. lost_at: the event that says so, a gap that stands in the last
-    place that was lost. until: the last event of the stretch; 0 while it goes on.
+    place that was lost. until: the last event of the stretch; 0 while it goes on. last: where track was lost in it for the last time, so
+    that events behind that tell of each other.
     """
 
     since: int
     lost_at: int
     until: int = 0
+    last: int = 0
 
 
 class Known:
@@ -102,7 +107,9 @@ class Known:
     def _lose(self, seq: int, since: int) -> None:
         if not self.lost_at:
             self.lost_at = int(seq)
-            self.stretches.append(Unknown(int(since), self.lost_at))
+            if len(self.stretches) < STRETCHES_KEPT:
+                self.stretches.append(Unknown(int(since), self.lost_at))
+        self.stretches[-1].until, self.stretches[-1].last = 0, int(seq)
         self.losses += 1
 
     def _find(self, seq: int) -> None:

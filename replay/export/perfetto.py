@@ -72,7 +72,7 @@ class Trace:
         self._some_rows: list[int] = []
         """Tracks of rows that are not known, and are free."""
         self._losses = 0
-        self._lost_since = 0.0
+        self._lost_since: float | None = None
         self._told = 0
         self._counted: dict[Pool, Entry] = {}
 
@@ -108,8 +108,8 @@ class Trace:
         yield from self._counters()
         yield from self._broken()
         yield from self._end_all("not before the journal")
-        if self.known.lost_at:
-            yield self._unknown_stretch()
+        if self._lost_since is not None:
+            yield self._unknown_stretch(self._lost_since)
 
     def _end_all(self, why: str) -> Iterator[Entry]:
         for since, track, told in (*self._live.values(), *self._steps.values()):
@@ -121,8 +121,8 @@ class Trace:
         if self._losses != known.losses:
             if not self._losses:
                 yield self._pen.named("thread_name", UNKNOWN, "not known")
-            if known.stretches[-1].lost_at == known.lost_at and not self._lost_since:
-                self._lost_since = self._pen.now or 1e-3
+            if self._lost_since is None:
+                self._lost_since = self._pen.now
             self._losses = known.losses
             yield from self._end_all("not known: events are missing")
             self._lanes += [lane for _, lane, _ in self._steps.values()]
@@ -130,12 +130,11 @@ class Trace:
             self._live.clear()
             self._steps.clear()
             self._hit = None
-        if self._lost_since and not known.lost_at:
-            yield self._unknown_stretch()
+        if self._lost_since is not None and not known.lost_at:
+            yield self._unknown_stretch(self._lost_since)
 
-    def _unknown_stretch(self) -> Entry:
-        stretch, since = self.known.stretches[-1], self._lost_since
-        self._lost_since = 0.0
+    def _unknown_stretch(self, since: float) -> Entry:
+        stretch, self._lost_since = self.known.stretches[-1], None
         told = {"name": f"not known behind the gap of event {stretch.lost_at}", "event": stretch.lost_at}
         return self._pen.slice(since, UNKNOWN, told | {"missing from": stretch.since})
 

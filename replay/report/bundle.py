@@ -3,7 +3,8 @@
     gzip( length of the head, uint32 little-endian · head, UTF-8 JSON · columns )
 
 The head says where each column begins and how long it is, and names all codes, so that a page can be read without this
-project. Columns of packets: `seq`, `time` (µs), `step` as differences; `tag`, `cause`, `request`, `line`, `size`; `bodies`
+project; `unknown` has the stretches whose states are not known: first missing event, the event that says so, last event, and the event
+behind which what is told is told without holes. Columns of packets: `seq`, `time` (µs), `step` as differences; `tag`, `cause`, `request`, `line`, `size`; `bodies`
 (see `packet`), one behind the other. `lines` are UTF-8, one a line.
 """
 
@@ -82,6 +83,7 @@ def _head(name: str, track: Track, told: RankTriage, run: str) -> dict[str, Any]
         "events": {str(tag): EVENT_NAMES[tag] for tag in sorted({each.tag for each in track.packets} - {0})},
         "causes": {str(code): label(code) for code in sorted(_causes(track.packets))},
         "buckets": _buckets(track.buckets),
+        "unknown": track.unknown,
         "lives": track.lives,
         "lives_left_out": track.lives_left_out,
         "findings": _findings(told),
@@ -103,6 +105,7 @@ def _buckets(buckets: list[Bucket]) -> dict[str, list[Any]]:
         "numbers": [each.numbers for each in buckets],
         "least_free": [each.least_free for each in buckets],
         "marks": [each.marks for each in buckets],
+        "known": [each.known for each in buckets],
     }
 
 

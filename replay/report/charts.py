@@ -1,24 +1,29 @@
 """The charts of a page: a legend, and for each rank its pools and its time line."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from radixledger.journal.accounts import Pool
 from radixledger.replay.counted import counted
 from radixledger.replay.report.drawing import ACCOUNTS, WIDTH, accounts_of, capacity_of, chart, lanes
 from radixledger.replay.report.packet import Record
 from radixledger.replay.report.phrases import Sheet, shown
-from radixledger.replay.verdict import MISSING
 
 OPEN_AT_ONCE = 4
+STRETCHES_SHOWN = 3
+UNKNOWN = (
+    '<li><span class="key k-unknown"></span><b>not known</b> <span class="soft">behind missing events, until a recorded digest '
+    "agrees, a snapshot stands in, or a new epoch begins</span>"
+)
 
 
-def legend() -> str:
-    """What the colours mean, from the top of a chart to its bottom."""
+def legend(sheets: Sequence[Sheet]) -> str:
+    """What the colours mean, from the top of a chart to its bottom; shading, where some is."""
     items = "".join(
         f'<li><span class="key k-{name}"></span><b>{title}</b> <span class="soft">{meaning}</span></li>'
         for name, title, meaning in reversed(ACCOUNTS)
     )
-    return f'<ul class="legend">{items}</ul>'
+    unknown = UNKNOWN if any(sheet.track.unknown for sheet in sheets) else ""
+    return f'<ul class="legend">{items}{unknown}</ul>'
 
 
 def charts(sheets: Sequence[Sheet]) -> str:
@@ -66,16 +71,28 @@ def _pool(sheet: Sheet, pool: Pool) -> str:
     track = sheet.track
     size = track.opened.config.page_size if track.opened else 1
     unit = "state slots" if pool is Pool.RECURRENT else f"pages of {counted(size, 'token')}"
-    lost = 0 if sheet.told.ending.known else _lost_at(sheet)
-    known = [each for each in track.buckets if not lost or each.seq < lost] or track.buckets[:1]
-    fewest = min(known, key=lambda each: each.least_free[pool])
-    held = f"not known, events are missing at event {lost:,}" if lost else _held(pool, known[-1].numbers)
+    size_told = f"{capacity_of(pool, track.buckets[-1].numbers):,} {unit}"
     return (
-        f'<p class="pool"><b>{pool.name}</b><span class="soft">{capacity_of(pool, fewest.numbers):,} {unit}; '
-        f"fewest free: {fewest.least_free[pool]:,}, first by event {fewest.seq:,}; at the end: {held}</span></p>"
+        f'<p class="pool"><b>{pool.name}</b><span class="soft">{size_told}; {"; ".join(_said(sheet, pool))}</span></p>'
         f'<div class="plot" data-first="{track.first_seq}" data-last="{track.last_seq}">'
-        f"{chart(pool, track.buckets, track.first_seq)}</div>"
+        f"{chart(pool, track.buckets, track.first_seq, track.unknown)}</div>"
     )
+
+
+def _said(sheet: Sheet, pool: Pool) -> Iterator[str]:
+    """What a chart shows, in words."""
+    track = sheet.track
+    known, last = [each for each in track.buckets if each.known], track.buckets[-1]
+    if known:
+        fewest = min(known, key=lambda each: each.least_free[pool])
+        where = ", where that is known" if track.unknown else ""
+        yield f"fewest free{where}: {fewest.least_free[pool]:,}, first by event {fewest.seq:,}"
+    if track.unknown:
+        told = [f"events {each.since:,} to {each.until:,}" for each in track.unknown[:STRETCHES_SHOWN]]
+        more = len(track.unknown) - len(told)
+        yield f"not known, and shaded: {', '.join(told)}{f' and {more:,} more stretches' if more else ''}"
+    lost = track.unknown[-1].lost_at if track.unknown else 0
+    yield f"at the end: {_held(pool, last.numbers) if last.known else f'not known behind the gap of event {lost:,}'}"
 
 
 def _held(pool: Pool, numbers: Record) -> str:
@@ -84,11 +101,6 @@ def _held(pool: Pool, numbers: Record) -> str:
     return ", ".join(
         f"{title} {end[name]:,}" for name, title, _ in reversed(ACCOUNTS) if end[name] and name != "reserved"
     )
-
-
-def _lost_at(sheet: Sheet) -> int:
-    """Where events are missing, the last place that is told; 0 where none is."""
-    return max((each.seq for each in sheet.report.findings if each.law == MISSING), default=0)
 
 
 def _wrongs(sheet: Sheet) -> str:

@@ -30,7 +30,7 @@ function accountsAt(track, pool, place) {
     reserved: held("reserved") + 1, protected: tree - evictable, request: held("request"), in_flight: held("in_flight"),
     pending: held("pending"), evictable, free: held("free"),
   };
-  return STACK.map(name => Math.max(0, told[name]));
+  return STACK.map(name => track.unknownAt(place) ? 0 : Math.max(0, told[name]));
 }
 
 function drawCloseup(track, place, seek) {
@@ -51,8 +51,9 @@ function drawCloseup(track, place, seek) {
       }
       below = above;
     });
-    const now = accountsAt(track, pool, place);
-    const told = STACK.map((account, layer) => [account, now[layer]]).reverse()
+    picture.append(...shades(track, first, last, span));
+    const now = accountsAt(track, pool, place), unknown = track.unknownAt(place);
+    const told = unknown ? notKnown(unknown.lost) : STACK.map((account, layer) => [account, now[layer]]).reverse()
       .filter(([account, value]) => value && account !== "reserved")
       .map(([account, value]) => `${account.replace("_", " ")} ${count(value)}`).join(", ");
     const hair = el("div", { class: "hair" });
@@ -68,6 +69,19 @@ function drawCloseup(track, place, seek) {
     el("span", {}, `event ${count(track.seq[first])}`), el("span", {}, `event ${count(track.seq[last])}`)));
   document.getElementById("close-note").textContent =
     `${many(last - first + 1, "moment")} around this one; each step is one event, or one summary.`;
+}
+
+// Moments whose state is not known, next to each other as one.
+function shades(track, first, last, span) {
+  const found = [];
+  for (let place = first; place <= last; place++) {
+    if (!track.unknownAt(place)) continue;
+    const at = place - first, before = found[found.length - 1];
+    if (before && before[1] === at) before[1] = at + 1;
+    else found.push([at, at + 1]);
+  }
+  const x = at => at / (span + 1) * 1000;
+  return found.map(([from, to]) => svg("rect", { class: "unknown", x: x(from), y: 0, width: x(to) - x(from), height: 92 }));
 }
 
 // Steps: what is true behind a moment stays so until the next.

@@ -4,9 +4,12 @@ A chart is 1000 units wide and is stretched to its place; x is the number of the
 in here, and no style: colours are classes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
 from radixledger.journal.accounts import Pool
+from radixledger.replay.known import Unknown
 from radixledger.replay.report.cells import NUMBER_FIELDS, POOLS
 from radixledger.replay.report.occupancy import MARKS, Bucket
 from radixledger.replay.report.packet import Record
@@ -55,21 +58,34 @@ def capacity_of(pool: Pool, numbers: Record) -> int:
     return numbers[_PLACE[f"{POOLS[pool]}_capacity"]]
 
 
-def chart(pool: Pool, buckets: Sequence[Bucket], first: int) -> str:
-    """The stacked areas of one pool over all events."""
+def chart(pool: Pool, buckets: Sequence[Bucket], first: int, unknown: Sequence[Unknown] = ()) -> str:
+    """The stacked areas of one pool over all events; where it is not known there is none, and it is shaded."""
     top = max((capacity_of(pool, each.numbers) for each in buckets), default=0) + 1
     stacks = [_stacked(accounts_of(pool, each.numbers)) for each in buckets]
-    xs = _xs(buckets, first)
+    runs = list(_runs(buckets, _xs(buckets, first)))
     areas = []
     for place, (name, _, _) in enumerate(ACCOUNTS):
         if any(stack[place + 1] > stack[place] for stack in stacks):
             below = _levels([stack[place] for stack in stacks], top)
             above = _levels([stack[place + 1] for stack in stacks], top)
-            areas.append(f'<path class="a-{name}" d="{_steps(xs, above)}{_steps_back(xs, below)}Z"/>')
-    least = _steps(xs, _levels([top - min(top, each.least_free[pool]) for each in buckets], top))
+            areas.append(
+                f'<path class="a-{name}" d="{"".join(f"{run.line(above)}{run.back(below)}Z" for run in runs)}"/>'
+            )
+    levels = _levels([top - min(top, each.least_free[pool]) for each in buckets], top)
+    least = "".join(run.line(levels) for run in runs)
     return (
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">'
-        f'{"".join(areas)}<path class="least" d="{least}"/></svg>'
+        f'{"".join(areas)}<path class="least" d="{least}"/>{_shades(buckets, first, unknown)}</svg>'
+    )
+
+
+def _shades(buckets: Sequence[Bucket], first: int, unknown: Sequence[Unknown]) -> str:
+    """What lies between the last event that is known and the last one of a stretch that is not."""
+    scale = WIDTH / max(1, buckets[-1].seq - first) if buckets else 0
+    spans = [(max(0, each.since - 1 - first) * scale, (each.until - first) * scale) for each in unknown]
+    return "".join(
+        f'<rect class="unknown" x="{_at(begin)}" y="0" width="{_at(max(2, end - begin))}" height="{HEIGHT}"/>'
+        for begin, end in spans
     )
 
 
@@ -117,24 +133,40 @@ def _levels(values: Sequence[int], top: int) -> list[str]:
     return [_at(HEIGHT - HEIGHT * min(value, top) / top) for value in values]
 
 
-def _steps(xs: Sequence[float], levels: Sequence[str]) -> str:
-    """A line from left to right that keeps the level of each stretch up to its end."""
-    line, before, reached = f"M0 {levels[0]}", levels[0], 0.0
-    for x, level in zip(xs, levels, strict=True):
-        if level != before:
-            line, before = f"{line}H{_at(reached)}V{level}", level
-        reached = x
-    return f"{line}H{_at(reached)}"
+class _Run(NamedTuple):
+    """Buckets that are known, one behind the other: where the first begins, where each ends, and which they are."""
+
+    begin: float
+    xs: Sequence[float]
+    places: slice
+
+    def line(self, levels: Sequence[str]) -> str:
+        """A line from left to right that keeps the level of each stretch up to its end."""
+        levels = levels[self.places]
+        line, before, reached = f"M{_at(self.begin)} {levels[0]}", levels[0], self.begin
+        for x, level in zip(self.xs, levels, strict=True):
+            if level != before:
+                line, before = f"{line}H{_at(reached)}V{level}", level
+            reached = x
+        return f"{line}H{_at(reached)}"
+
+    def back(self, levels: Sequence[str]) -> str:
+        """The same from right to left, going on from where another line ended."""
+        levels = levels[self.places]
+        before = levels[-1]
+        line = f"V{before}"
+        for x, level in zip(reversed(self.xs[:-1]), reversed(levels[:-1]), strict=True):
+            if level != before:
+                line, before = f"{line}H{_at(x)}V{level}", level
+        return f"{line}H{_at(self.begin)}"
 
 
-def _steps_back(xs: Sequence[float], levels: Sequence[str]) -> str:
-    """The same from right to left, going on from where another line ended."""
-    before = levels[-1]
-    line = f"V{before}"
-    for x, level in zip(reversed(xs[:-1]), reversed(levels[:-1]), strict=True):
-        if level != before:
-            line, before = f"{line}H{_at(x)}V{level}", level
-    return f"{line}H0"
+def _runs(buckets: Sequence[Bucket], xs: Sequence[float]) -> Iterator[_Run]:
+    for known, places in groupby(range(len(buckets)), key=lambda place: buckets[place].known):
+        if known:
+            first, *rest = places
+            last = rest[-1] if rest else first
+            yield _Run(xs[first - 1] if first else 0, xs[first : last + 1], slice(first, last + 1))
 
 
 def _at(value: float) -> str:

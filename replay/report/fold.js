@@ -2,6 +2,8 @@
 
 // Kinds of accounts and pools, by the numbers that the head names.
 const REQUEST = 3, TREE = 4, IN_FLIGHT = 5;
+// Of a page whose account is not known, in the place of a kind; its holder is then the event behind which it is not.
+const UNKNOWN = 255;
 const FULL = 0, SWA = 1, RECURRENT = 2, HOST = 3;
 const MOST_KEPT = 48, KEPT_BYTES = 96e6;
 
@@ -14,6 +16,7 @@ class Tables {
     this.nodes = new Map();
     this.requests = new Map();
     this.numbers = [];
+    this.unknown = null;
   }
 
   copy() {
@@ -25,6 +28,7 @@ class Tables {
     copy.nodes = new Map(this.nodes);
     copy.requests = new Map(this.requests);
     copy.numbers = this.numbers;
+    copy.unknown = null;
     return copy;
   }
 }
@@ -87,6 +91,7 @@ class Track {
     for (const name of ["tag", "cause", "request", "size"]) this[name] = numbersIn(columns[name], count, false);
     this.begins = new Float64Array(count);
     for (let place = 1; place < count; place++) this.begins[place] = this.begins[place - 1] + this.size[place - 1];
+    this.unknown = head.unknown.map(([since, lost, until, last]) => ({ since, lost, until, last }));
     this.node = named(head.node_fields);
     this.ask = named(head.request_fields);
     this.number = named(head.number_fields);
@@ -134,6 +139,23 @@ class Track {
       if (this.keep.has(this.place) && !this.kept.has(this.place)) this.kept.set(this.place, this.now.copy());
     }
     return this.now;
+  }
+
+  // The stretch of missing events behind which a moment is; null where the state is known.
+  unknownAt(place) {
+    const seq = this.seq[place];
+    return this.unknown.find(each => each.lost <= seq && seq <= each.until) || null;
+  }
+
+  // What may be shown of the moment behind packet `place`: where the state is not known, what events behind the gap say.
+  shown(place) {
+    const tables = this.at(place), unknown = place < 0 ? null : this.unknownAt(place);
+    return unknown ? judged(this, tables, unknown) : tables;
+  }
+
+  admitted(request) {
+    this.begun ??= new Map(this.head.lives.map(life => [life[0], life[2]]));
+    return this.begun.get(request) || 0;
   }
 
   write(tables, place) {
@@ -195,6 +217,25 @@ class Track {
     this.rids ??= new Map(this.head.lives.map(life => [life[0], life[1]]));
     return this.rids.get(request) || "";
   }
+}
+
+// Of tables that were folded over a gap: the pages that an event behind it moved, and the requests that were admitted there.
+function judged(track, tables, unknown) {
+  const copy = tables.copy();
+  copy.unknown = unknown;
+  copy.kind.forEach((kinds, pool) => {
+    const holders = copy.holder[pool], since = copy.since[pool];
+    for (let page = 1; page < kinds.length; page++) {
+      if (since[page] > unknown.last) continue;
+      kinds[page] = UNKNOWN;
+      holders[page] = since[page] = unknown.lost;
+    }
+  });
+  copy.mapped.fill(0);
+  copy.nodes.clear();
+  copy.numbers = [];
+  for (const number of tables.requests.keys()) if (track.admitted(number) <= unknown.last) copy.requests.delete(number);
+  return copy;
 }
 
 function named(fields) {

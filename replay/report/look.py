@@ -65,6 +65,10 @@ class Look:
         elif kind is Opened:
             self._anew = True
 
+    def anew(self) -> None:
+        """Another state is looked at from here on."""
+        self._anew = True
+
     def noted(self, state: State, packet: Packet) -> None:
         """Put into `packet` every cell that differs behind the events noted since the last time."""
         named = self._noted

@@ -30,6 +30,7 @@ class Desk {
     this.findings = [...new Set(track.head.findings.map(each => each.seq))].sort((one, other) => one - other);
     $("maps").replaceChildren();
     this.maps = track.poolsThere().map(pool => new PageMap($("maps"), pool, choice => this.choose(choice)));
+    $("map-key").hidden = !track.unknown.length;
     this.tree = new TreeMap($("tree"), choice => this.choose(choice));
     this.drawStrip();
     const place = seq !== null ? track.placeShowing(seq) : step !== null ? track.placeOfStep(step)
@@ -151,7 +152,7 @@ class Desk {
   draw() {
     const track = this.track, place = this.place;
     const moves = new Moves(track, place);
-    const tables = track.at(place);
+    const tables = track.shown(place);
     this.tell(track, tables, place, moves);
     for (const map of this.maps) map.draw(track, tables, moves.fresh[map.pool], this.chosenPages(tables, map.pool));
     this.tree.draw(track, tables, number => this.choice?.type === "node" && this.choice.number === number);
@@ -161,7 +162,8 @@ class Desk {
     this.drawHairs(track, place);
     const slider = $("slider");
     slider.value = track.seq[place];
-    slider.setAttribute("aria-valuetext", `${placeText(track, place)}, ${eventName(track, place)}`);
+    const known = tables.unknown ? ", not known" : "";
+    slider.setAttribute("aria-valuetext", `${placeText(track, place)}, ${eventName(track, place)}${known}`);
     $("to-first").disabled = $("to-before").disabled = place === 0;
     $("to-last").disabled = $("to-next").disabled = place === track.count - 1;
     document.body.dataset.seq = track.seq[place];
@@ -181,24 +183,32 @@ class Desk {
     const wrong = track.head.findings.filter(each => each.seq > before && each.seq <= seq);
     const cause = causeText(track, place), running = track.value(tables, "running");
     const lines = [el("p", {}, el("span", { class: "place" }, placeText(track, place)), ` of ${count(track.head.last)} \u00b7 ${timeText(track.time[place])} \u00b7 step ${count(track.step[place])}`,
-      running > 0 ? ` \u00b7 device step ${count(track.value(tables, "running_step"))} runs` : " \u00b7 no device step runs",
+      tables.unknown ? "" : running > 0 ? ` \u00b7 device step ${count(track.value(tables, "running_step"))} runs` : " \u00b7 no device step runs",
       track.value(tables, "group_open") ? " \u00b7 a free group is open" : "")];
     if (track.tag[place]) lines.push(el("p", {}, el("b", {}, eventName(track, place)), cause ? ` ${cause}` : "", " ", el("code", {}, clean(track.lineOf(place)))));
     else lines.push(el("p", { class: "soft" }, `Summarised: what was true behind event ${count(seq)}. What happened in between is not on this page.`));
+    if (tables.unknown) lines.push(this.unknownNote(tables.unknown));
     const found = wrong.map(each => el("p", { class: "wrong" }, `\u25b2 ${track.tag[place] ? "" : `event ${count(each.seq)}: `}${clean(each.law)}: ${clean(each.detail)}`));
     lines.push(...folded(found, MOST_FOUND), ...moves.told(track, tables));
     $("told").replaceChildren(...lines);
   }
 
+  unknownNote({ since, lost, until }) {
+    const again = until < this.track.head.last ? ` It is known again behind event ${count(until)}.` : "";
+    return el("p", { class: "unknown-note" }, `The state is ${notKnown(lost)}: what led to it from event ${count(since)} on is missing.${again}`
+      + " Shown is what events behind the gap say of pages, and of requests that were admitted there.");
+  }
+
   drawRequests(track, tables) {
-    const box = $("requests"), all = [...tables.requests], at = track.ask;
-    if (!all.length) return box.replaceChildren(el("p", { class: "soft" }, "None at this moment."));
+    const box = $("requests"), all = [...tables.requests], at = track.ask, unknown = tables.unknown;
+    const others = unknown ? [el("p", { class: "soft" }, `Who lives of those that were admitted before is ${notKnown(unknown.lost)}.`)] : [];
+    if (!all.length) return box.replaceChildren(...(unknown ? others : [el("p", { class: "soft" }, "None at this moment.")]));
     const columns = [["request", "text"], ["tokens", "n"], ["prompt", "n"], ["from the cache", "n"], ["lock", ""]];
     const rows = all.map(([number, each]) => [
       this.panel.link(clean(track.head.texts[each[at.rid]] || number), { type: "request", number }),
       count(each[at.length]), count(each[at.prompt]), count(each[at.prefix]),
       each[at.receipt] >= 0 ? this.panel.link(`node ${each[at.receipt]}`, { type: "node", number: each[at.receipt] }) : "none"]);
-    box.replaceChildren(grid(columns, rows.slice(0, MOST_REQUESTS)), ...more(rows.slice(MOST_REQUESTS), some => [grid(columns, some)]));
+    box.replaceChildren(...others, grid(columns, rows.slice(0, MOST_REQUESTS)), ...more(rows.slice(MOST_REQUESTS), some => [grid(columns, some)]));
   }
 
   drawHairs(track, place) {
@@ -220,6 +230,10 @@ class Desk {
     }
     for (let place = 0; place < track.count; place++) {
       if (!track.tag[place]) strip.append(svg("line", { class: "s-stop", x1: x(track.seq[place]), x2: x(track.seq[place]), y1: 8, y2: 22 }));
+    }
+    for (const each of track.unknown) {
+      const from = Math.max(0, x(each.since - 1));
+      strip.append(svg("rect", { class: "unknown", x: from, width: Math.max(2, x(each.until) - from), y: 0, height: 22 }));
     }
     const pins = new Map();
     for (const seq of this.findings) {

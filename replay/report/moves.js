@@ -9,7 +9,8 @@ class Moves {
     this.fresh = [[], [], [], []];
     this.sides = new Map();
     if (!track.tag[place] || eventName(track, place) === "Opened") return;
-    const before = track.at(place - 1), owners = new Map();
+    const before = track.shown(place - 1), owners = new Map();
+    if (before.unknown && !track.unknownAt(place)) return;  // what is known again was not moved
     const owner = (kind, holder) => {
       const key = `${kind} ${holder}`;
       if (!owners.has(key)) owners.set(key, { kind, holder, key, text: ownerText(track, kind, holder) });
@@ -60,7 +61,7 @@ class Moves {
     const columns = [["whose pages", "text"], ["pool", ""], ["before the event", "text"], ["behind it", "text"]];
     const table = some => [grid(columns, some.map(each => this.row(track, tables, each)))];
     return [...lines(groups.slice(0, MOST_MOVES)), ...more(groups.slice(MOST_MOVES), lines),
-      ...(sides.length ? [...table(sides.slice(0, MOST_HELD)), ...more(sides.slice(MOST_HELD), table)] : [])];
+      ...(sides.length && !tables.unknown ? [...table(sides.slice(0, MOST_HELD)), ...more(sides.slice(MOST_HELD), table)] : [])];
   }
 }
 

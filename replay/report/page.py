@@ -40,7 +40,7 @@ def page(title: str, sheets: Sequence[Sheet], made: str, absent: Sequence[Absent
         title=shown(title),
         style=style,
         verdict=headline(sheets, absent),
-        legend=legend(),
+        legend=legend(sheets),
         charts=charts(sheets),
         findings="".join(findings(place, sheet) for place, sheet in enumerate(sheets))
         or "<p>There are none.</p>",

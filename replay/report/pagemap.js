@@ -1,5 +1,8 @@
 // The pages of each pool as squares, in the colours of the charts; what the moment changed has a ring.
 
+// What is not known has a stroke through it: the account or, of a page of the tree, whether it is locked.
+const PAINTS = [...STACK, "unknown", "tree"];
+
 class PageMap {
   constructor(box, pool, choose) {
     Object.assign(this, { pool: pool.pool, name: pool.name, size: pool.size, choose, spot: 1 });
@@ -42,8 +45,9 @@ class PageMap {
 
   tell(page) {
     if (!this.tables || !page) return;
-    const owner = ownerText(this.track, this.tables.kind[this.pool][page], this.tables.holder[this.pool][page]);
-    this.under.textContent = `page ${page}: ${owner}, since event ${count(this.tables.since[this.pool][page])}`;
+    const kind = this.tables.kind[this.pool][page], owner = ownerText(this.track, kind, this.tables.holder[this.pool][page]);
+    const since = kind === UNKNOWN ? "" : `, since event ${count(this.tables.since[this.pool][page])}`;
+    this.under.textContent = `page ${page}: ${owner}${since}`;
   }
 
   draw(track, tables, fresh, chosen) {
@@ -68,17 +72,18 @@ class PageMap {
     }
   }
 
-  // The account of each page, by its place in STACK; nodes are looked up once.
+  // The account of each page, by its place in PAINTS; nodes are looked up once.
   accounts() {
     const { track, tables, pool } = this, kinds = tables.kind[pool], holders = tables.holder[pool];
     const places = new Uint8Array(this.size), nodes = new Map();
     const plain = track.head.kinds.map(name => Math.max(0, STACK.indexOf(name)));
     for (let page = 1; page < this.size; page++) {
-      if (kinds[page] !== TREE) places[page] = plain[kinds[page]] || 0;
+      if (kinds[page] === UNKNOWN) places[page] = STACK.length;
+      else if (kinds[page] !== TREE) places[page] = plain[kinds[page]] || 0;
       else {
         let place = nodes.get(holders[page]);
         if (place === undefined) {
-          place = STACK.indexOf(accountOf(track, tables, pool, TREE, holders[page]));
+          place = PAINTS.indexOf(accountOf(track, tables, pool, TREE, holders[page]));
           nodes.set(holders[page], place);
         }
         places[page] = place;
@@ -88,16 +93,24 @@ class PageMap {
   }
 
   paintSquares(pen) {
-    const colours = STACK.map(colour), accounts = this.accounts(), edge = this.cell - 1;
+    const colours = PAINTS.map(colour), accounts = this.accounts(), edge = this.cell - 1;
+    pen.strokeStyle = colour("stroke");
+    pen.lineWidth = 1;
     for (let page = 0; page < this.size; page++) {
+      const x = page % this.columns * this.cell, y = Math.floor(page / this.columns) * this.cell;
       pen.fillStyle = colours[accounts[page]];
-      pen.fillRect(page % this.columns * this.cell, Math.floor(page / this.columns) * this.cell, edge, edge);
+      pen.fillRect(x, y, edge, edge);
+      if (accounts[page] < STACK.length) continue;
+      pen.beginPath();
+      pen.moveTo(x, y + edge);
+      pen.lineTo(x + edge, y);
+      pen.stroke();
     }
   }
 
   // A pool of many pages: a pixel each, drawn larger.
   paintDots(pen) {
-    const colours = STACK.map(name => pixelOf(colour(name))), accounts = this.accounts();
+    const colours = PAINTS.map(name => pixelOf(colour(name))), accounts = this.accounts();
     const rows = Math.ceil(this.size / this.columns), image = new ImageData(this.columns, rows);
     const pixels = new Uint32Array(image.data.buffer);
     for (let page = 0; page < this.size; page++) pixels[page] = colours[accounts[page]];

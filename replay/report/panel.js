@@ -50,7 +50,8 @@ class Panel {
   page(track, tables, { pool, number }) {
     const name = track.head.pools[pool], rank = track.head.rank;
     const kind = tables.kind[pool][number], holder = tables.holder[pool][number];
-    const facts = [["now", this.owner(track, kind, holder)], ["since", this.event(track, tables.since[pool][number])]];
+    const facts = [["now", this.owner(track, kind, holder)]];
+    if (kind !== UNKNOWN) facts.push(["since", this.event(track, tables.since[pool][number])]);
     const giver = this.moves.ownerBefore(pool, number);
     if (giver) facts.splice(1, 0, ["before this event", this.owner(track, giver.kind, giver.holder)]);
     const partners = pool === FULL ? [tables.mapped[number]].filter(Boolean)
@@ -60,10 +61,17 @@ class Panel {
       facts.push(["mapped with", el("span", {}, ...folded(partners.map(page =>
         this.link(`${track.head.pools[other]} page ${page} `, { type: "page", pool: other, number: page })), 4))]);
     }
+    if (tables.unknown && pool < RECURRENT) facts.push(["mapped with", notKnown(tables.unknown.lost)]);
     const life = this.once(track, `page ${pool} ${number}`, () => lifeOf(track, pool, number));
     const now = tables.since[pool][number], last = life.findLastIndex(step => step.since === now);
-    const items = life.map((step, place) => el("li", place === last ? { "aria-current": "true" } : {},
-      this.event(track, step.since), step.told ? "" : el("span", { class: "soft" }, " (summarised)"), " \u2192 ", this.owner(track, step.kind, step.holder)));
+    const items = [], gaps = [...track.unknown];
+    const gap = each => items.push(el("li", kind === UNKNOWN && holder === each.lost ? { "aria-current": "true" } : {}, this.event(track, each.lost), " \u2192 not known: events are missing"));
+    life.forEach((step, place) => {
+      while (gaps.length && gaps[0].lost < step.since) gap(gaps.shift());
+      items.push(el("li", place === last ? { "aria-current": "true" } : {},
+        this.event(track, step.since), step.told ? "" : el("span", { class: "soft" }, " (summarised)"), " \u2192 ", this.owner(track, step.kind, step.holder)));
+    });
+    gaps.forEach(gap);
     return [el("h3", {}, `${name} page ${number}`), definitions(facts),
       el("h4", {}, "Its life on this page"), ...this.latest("ol", items), ...this.command(`radixledger replay blame ${track.head.run} --rank ${rank} --pool ${name.toLowerCase()} --page ${number}`)];
   }
@@ -75,7 +83,9 @@ class Panel {
   // The pages of an owner behind the event and, where it moved some of them, those before it.
   pagesOf(track, tables, kind, number, label) {
     return track.poolsThere().flatMap(({ name, pool }) => {
-      const behind = pagesHeld(tables, pool, kind, number), before = this.moves.heldBefore(pool, kind, number, behind);
+      const behind = pagesHeld(tables, pool, kind, number);
+      if (tables.unknown) return [[label(name), behind.length ? el("span", {}, runsIn(behind), ", and perhaps others") : "none that is known"]];
+      const before = this.moves.heldBefore(pool, kind, number, behind);
       return [[label(name), runsIn(behind)], ...(before ? [["before this event", runsIn(before)]] : [])];
     });
   }
@@ -87,7 +97,8 @@ class Panel {
     if (life) facts.push(["prompt", `${count(life[3])} tokens, ${count(life[4])} of them from the cache`]);
     if (life && life[5]) facts.push([life[6].toLowerCase(), this.event(track, life[5])]);
     if (live) facts.push(...this.living(track, tables, number, live));
-    else facts.push(["now", life && life[5] && life[5] <= track.seq[track.place] ? "over" : "not there"]);
+    else if (life && life[5] && life[5] <= track.seq[track.place]) facts.push(["now", "over"]);
+    else facts.push(["now", tables.unknown ? notKnown(tables.unknown.lost) : "not there"]);
     const found = this.once(track, `request ${number}`, () => eventsOf(track, number));
     const line = place => el("li", {}, this.event(track, track.seq[place]), ` ${eventName(track, place)} `, el("span", { class: "soft" }, causeText(track, place)));
     const at = Math.max(0, found.findIndex(place => place >= track.place) - MOST_LINES / 2), list = some => el("ul", {}, ...some.map(line));
@@ -110,7 +121,8 @@ class Panel {
     const items = events.map(place => el("li", {}, this.event(track, track.seq[place], placeText(track, place)),
       ` ${track.tag[place] ? eventName(track, place) : ""} `, el("span", { class: "soft" }, causeText(track, place))));
     const story = [el("h4", {}, "What changed it"), ...this.latest("ul", items)];
-    if (!node) return [el("h3", {}, `Node ${number}`), el("p", {}, "Not in the tree at this moment."),
+    const nowhere = tables.unknown ? `Whether it is in the tree is ${notKnown(tables.unknown.lost)}.` : "Not in the tree at this moment.";
+    if (!node) return [el("h3", {}, `Node ${number}`), el("p", {}, nowhere),
       definitions(this.pagesOf(track, tables, TREE, number, name => `${name} pages`)), ...story];
     const children = [...tables.nodes].filter(each => each[1][at.parent] === number).map(each => each[0]);
     const holders = holdersOf(track, tables, number);

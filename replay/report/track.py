@@ -7,22 +7,24 @@ whenever there is too much to tell. Rule: what is kept while folding is bounded,
 from collections.abc import Callable
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from radixledger.cache.evolve import evolve
 from radixledger.cache.state import State
 from radixledger.journal.errors import JournalError
-from radixledger.journal.events import AnyEvent, Opened
+from radixledger.journal.events import AnyEvent, Gap, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import SEQ_MAX
 from radixledger.replay.fold import begun, check_opened, enter
+from radixledger.replay.known import Known, Unknown
 from radixledger.replay.report.lives import TEXT_MAX, Life, Lives
 from radixledger.replay.report.look import Look
 from radixledger.replay.report.occupancy import Bucket, Occupancy
 from radixledger.replay.report.packet import Packet, merged
 from radixledger.replay.report.ranges import Range
 from radixledger.replay.report.shares import Share
-from radixledger.replay.seek import Watch, beginning_of
+from radixledger.replay.seek import Watch, beginning_of, standing_in
 
 Tell = Callable[[AnyEvent], str]
 """An event as a line of text."""
@@ -35,12 +37,16 @@ class Track(Struct):
     """None where not even that could be read."""
     first_seq: int = 1
     last_seq: int = 0
+    missing: int = 0
+    """Events that no event stands for: lost ones, but for the `Gap` that tells of them."""
     packets: list[Packet] = []
     texts: list[str] = []
     """Request ids, each once."""
     lines: list[str] = field(default_factory=lambda: [""])
     """Events in words; the first is none."""
     buckets: list[Bucket] = []
+    unknown: list[Unknown] = []
+    """Where the state is not known; what packets and buckets say there is folded all the same, and not to be shown as a fact."""
     lives: list[Life] = []
     lives_left_out: int = 0
     unreadable: str = ""
@@ -48,7 +54,7 @@ class Track(Struct):
     @property
     def events(self) -> int:
         """How many events were folded."""
-        return max(0, self.last_seq - self.first_seq + 1)
+        return max(0, self.last_seq - self.first_seq + 1 - self.missing)
 
     @property
     def detail(self) -> list[Range]:
@@ -68,10 +74,11 @@ def follow(
     """Fold a rank's journal and collect; where it cannot be read or folded on, what was before stands, and why it ended."""
     begin = beginning_of(reader)
     first, last = begin.next_seq, max(reader.last_seq, begin.next_seq)
-    follower = _Follower(Track(reader.opened, first), ranges, share, tell, last)
+    known = Known(standing_in(reader))
+    follower = _Follower(Track(reader.opened, first), ranges, share, tell, last, known)
     follower.begin(begin.state)
     try:
-        for frame in watch(reader.frames(begin.next_seq)):
+        for frame in known.frames(reader, watch(reader.frames(begin.next_seq))):
             follower.take(frame)
     except JournalError as error:
         follower.track.unreadable = str(error)
@@ -82,8 +89,10 @@ def follow(
 class _Follower:
     """Folds frames and collects packets."""
 
-    def __init__(self, track: Track, ranges: list[Range], share: Share, tell: Tell, last: int) -> None:
-        self.track = track
+    def __init__(
+        self, track: Track, ranges: list[Range], share: Share, tell: Tell, last: int, known: Known
+    ) -> None:
+        self.track, self._known = track, known
         self._ranges = iter([*ranges, (SEQ_MAX, SEQ_MAX)])  # a live journal grows behind `last`
         self._range = next(self._ranges)
         self._share, self._tell = share, tell
@@ -96,6 +105,7 @@ class _Follower:
         self._stretch = max(1, (last - track.first_seq + 1) // share.stretches)
         self._told = track.first_seq - 1
         self._summary_cells = self._detail_cells = 0
+        self._lost = False
 
     def begin(self, state: State | None) -> None:
         """Go on from a snapshot's state, which is told whole; None: from the first event on."""
@@ -107,35 +117,57 @@ class _Follower:
     def take(self, frame: Frame) -> None:
         """Fold one frame; raises Unfoldable."""
         state, events = self._enter(frame)
+        self._cut(frame, state)
         while self._range[1] < frame.seq_first:
             self._range = next(self._ranges)
         detailed = self._range[0] <= frame.seq_last and self._detail_cells < self._share.detail_cells
         if detailed:
-            if self._told < frame.seq_first - 1:
-                self._summarise_frame(self._frame or frame, state)
-            self._fold_in_detail(frame, state, events)
+            self._summarise_last()
+            state = self._fold_in_detail(frame, state, events)
         else:
             note = self._look.note
             for event in events:
-                if type(event) is Opened:
-                    check_opened(event, state.seq + 1)
+                state = self._onto(state, event)
                 evolve(state, event)
                 note(event)
             state.findings.clear()
         self._lives.take(frame)
-        self._occupancy.take(frame, frame.events, state)
+        self._lost = self._known.lost_at > 0
+        self._occupancy.take(frame, frame.events, state, known=not self._lost)
         self._frame = frame
         if not detailed and state.seq - self._told >= self._stretch:
-            self._summarise_frame(frame, state)
+            self._summarise_frame(frame)
+
+    def _onto(self, state: State, event: AnyEvent) -> State:
+        """What an event is folded onto; where a snapshot stands in, another state, of which everything is told."""
+        if type(event) is Opened:
+            check_opened(event, state.seq + 1)
+        onto = self._known.see(state, event)
+        if onto is not state:
+            self._state = onto
+            self._look.anew()
+        return onto
+
+    def _cut(self, frame: Frame, state: State) -> None:
+        """Where events are missing in front of a frame, the stretch that was known ends."""
+        gap = frame.events[0]
+        if isinstance(gap, Gap):
+            self.track.missing += max(0, min(gap.lost, frame.seq_first - self.track.first_seq + 1) - 1)
+        elif not self._known.lost_at:
+            return
+        if self._frame is not None and not self._lost:
+            self._summarise_last()
+            self._occupancy.cut(self._frame, state)
+        self._lost = True
 
     def finish(self) -> None:
         """Tell what is left."""
         track, state = self.track, self._state
         if state is not None and self._frame is not None:
-            if self._told < state.seq:
-                self._summarise_frame(self._frame, state)
+            self._summarise_last()
             self._occupancy.finish(self._frame, state)
             track.last_seq = state.seq
+        track.unknown = [replace(each, until=each.until or track.last_seq) for each in self._known.stretches]
         track.texts = list(self._places)
         track.buckets = self._occupancy.buckets
         track.lives, track.lives_left_out = self._lives.kept, self._lives.left_out
@@ -153,15 +185,15 @@ class _Follower:
             self._keep(packet)
         return self._state, rest
 
-    def _fold_in_detail(self, frame: Frame, state: State, events: list[AnyEvent]) -> None:
+    def _fold_in_detail(self, frame: Frame, state: State, events: list[AnyEvent]) -> State:
         for event in events:
-            if type(event) is Opened:
-                check_opened(event, state.seq + 1)
+            state = self._onto(state, event)
             evolve(state, event)
             state.findings.clear()
             packet = self._packet(frame, state.seq, event)
             self._look.touched_by(state, event, packet)
             self._keep(packet)
+        return state
 
     def _packet(self, frame: Frame, seq: int, event: AnyEvent) -> Packet:
         lines = self.track.lines
@@ -176,8 +208,13 @@ class _Follower:
         self._detail_cells += packet.cells
         self._told = packet.seq
 
-    def _summarise_frame(self, frame: Frame, state: State) -> None:
-        self._summarise(Packet(state.seq, frame.time_ns, frame.step))
+    def _summarise_last(self) -> None:
+        """Tell what is behind the last frame, where that is not told yet."""
+        if self._frame is not None and self._told < self._frame.seq_last:
+            self._summarise_frame(self._frame)
+
+    def _summarise_frame(self, frame: Frame) -> None:
+        self._summarise(Packet(frame.seq_last, frame.time_ns, frame.step))
 
     def _summarise(self, packet: Packet) -> None:
         """Tell everything that changed since the last packet; where that becomes too much, halve what was told so far."""

@@ -10,7 +10,8 @@ class TreeMap {
     this.under = el("p", { class: "soft", role: "status" }, "\u00a0");
     this.scale = el("div", { class: "axis" });
     this.box = el("div", { class: "mapbox" }, this.canvas);
-    box.replaceChildren(this.box, this.scale, this.under);
+    this.note = el("p", { class: "note", hidden: "" });
+    box.replaceChildren(this.note, this.box, this.scale, this.under);
     this.canvas.addEventListener("click", event => this.pick(this.at(event)));
     this.canvas.addEventListener("mousemove", event => this.tell(this.at(event)));
     this.canvas.addEventListener("keydown", event => this.key(event));
@@ -56,6 +57,13 @@ class TreeMap {
   draw(track, tables, chosen) {
     const held = this.spots[this.spot]?.number;
     Object.assign(this, { track, tables, chosen });
+    this.box.hidden = this.scale.hidden = this.under.hidden = tables.unknown !== null;
+    this.note.hidden = tables.unknown === null;
+    if (tables.unknown) {
+      this.spots = [];
+      this.note.textContent = `The tree is ${notKnown(tables.unknown.lost)}. A node can be found by its number, with what events say of it.`;
+      return;
+    }
     const width = this.box.clientWidth - 2;
     if (width < 1) return;
     const rows = layout(track, tables.nodes);

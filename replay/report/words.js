@@ -61,7 +61,10 @@ function more(left, shown, what = "more") {
 
 function folded(all, most) { return [...all.slice(0, most), ...more(all.slice(most), left => left)]; }
 
+function notKnown(unknown) { return `not known behind event ${count(unknown)}\u2019s gap`; }
+
 function ownerText(track, kind, holder) {
+  if (kind === UNKNOWN) return notKnown(holder);
   if (kind === REQUEST) {
     const rid = clean(track.ridOf(holder));
     return holder ? `request ${holder}${rid ? ` (${rid})` : ""}` : "request (unbound)";
@@ -87,6 +90,8 @@ function colour(name) { return getComputedStyle(document.documentElement).getPro
 
 // The class of an owner in the colours of the charts.
 function accountOf(track, tables, pool, kind, holder) {
+  if (kind === UNKNOWN) return "unknown";
+  if (kind === TREE && tables.unknown) return "tree";
   if (kind !== TREE) return track.head.kinds[kind] || "reserved";
   const node = tables.nodes.get(holder);
   if (!node) return "evictable";
