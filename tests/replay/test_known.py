@@ -120,4 +120,4 @@ def test_the_report_names_every_damaged_rank_and_no_owner_at_an_end_that_is_not_
     page = (tmp_path / "page.html").read_text("utf-8")
     banner = page[page.index('class="banner bad"') :].partition("</div>")[0]
     assert banner.count("damaged: ") + banner.count("Damaged: ") == 2
-    assert f"at the end: not known, events are missing at event {LOST}" in page
+    assert f"at the end: not known behind the gap of event {LOST}" in page
