@@ -44,7 +44,7 @@ from radixledger.tools.event_lines import (
     refuse_to_follow_a_copy,
     until_closed,
 )
-from radixledger.tools.journal_tables import print_recovered, print_report, print_tally
+from radixledger.tools.journal_tables import print_recovered, print_reports, print_tally
 from radixledger.tools.lazy_group import NearGroup
 from radixledger.tools.near import near
 from radixledger.tools.numbers import Whole
@@ -224,10 +224,7 @@ def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
         )
     else:
         print_lines([line for each in absent for line in (each.sentence(), "")])
-        for place, each in enumerate(reports):
-            if place:
-                say()
-            print_report(each)
+        print_reports(reports)
     if any(all(s.verdict is Verdict.UNREADABLE for s in each.segments) for each in reports):
         exit_with(UNREADABLE)
     if absent or any(each.has_findings for each in reports):

@@ -70,23 +70,47 @@ def print_tally(counts: RankTally) -> None:
         remark(notice)
 
 
+RANKS_WHOLE = 8
+"""Of more ranks than so many, the sound ones have a line each."""
+
+
+def print_reports(reports: Sequence[RankReport]) -> None:
+    """Rank by rank; of many, those first that something is wrong with."""
+    if len(reports) <= RANKS_WHOLE:
+        told, sound = list(reports), []
+    else:
+        told = [each for each in reports if each.has_findings]
+        sound = [each for each in reports if not each.has_findings]
+    for place, each in enumerate(told):
+        if place:
+            say()
+        print_report(each)
+    print_lines([""] if told and sound else [])
+    for each in sound:
+        print_lines([_summary(each), *(f"  - {notice}" for notice in _notices(each))])
+
+
 def print_report(report: RankReport) -> None:
     """The verdict on one rank, file by file, then what is wrong (`!`) and what is worth knowing (`-`)."""
-    events = sum(each.events for each in report.segments)
-    lost = sum(each.lost for each in report.segments)
-    verdict = "has findings" if report.has_findings else "is sound"
-    summary = f"rank {report.rank} {verdict}: {count_of(events, 'event')} in {count_of(len(report.segments), 'segment')}"
-    summary += f", {count_text(lost)} lost" if lost else ""
-    summary += f"; process {report.writer} may be writing it" if report.writer else ""
     columns = ("segment", "form", "verdict", "epoch", "first", "last", "events", "frames", "lost", "bytes")
     rows = [_segment_row(each) for each in report.segments]
-    print_table(columns, rows, title=summary)
+    print_table(columns, rows, title=_summary(report))
     if report.snapshots:
         say()
         rows = [(each.name, each.verdict, each.seq, bytes_text(each.bytes)) for each in report.snapshots]
         print_table(("snapshot", "verdict", "after event", "bytes"), rows)
     print_lines([f"  ! {problem}" for problem in _problems(report)])
     print_lines([f"  - {notice}" for notice in _notices(report)])
+
+
+def _summary(report: RankReport) -> str:
+    events = sum(each.events for each in report.segments)
+    lost = sum(each.lost for each in report.segments)
+    verdict = "has findings" if report.has_findings else "is sound"
+    summary = f"rank {report.rank} {verdict}: {count_of(events, 'event')} in {count_of(len(report.segments), 'segment')}"
+    summary += f", {count_text(lost)} lost" if lost else ""
+    summary += f"; process {report.writer} may be writing it" if report.writer else ""
+    return summary
 
 
 def _segment_row(each: SegmentReport) -> tuple[object, ...]:

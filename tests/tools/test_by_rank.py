@@ -1,11 +1,15 @@
-"""Ranks that are gone through several at a time, each by a process of its own."""
+"""Runs of many ranks: several are gone through at a time, and those with findings come first."""
 
 from pathlib import Path
 
 import pytest
 
+from radixledger.journal.folder import listing, rank_folder
+from radixledger.journal.units import Rank
 from radixledger.tools import by_rank
 from radixledger.tools.cli import run as radixledger
+
+from ..replay.runs import written
 
 Capture = pytest.CaptureFixture[str]
 
@@ -36,3 +40,19 @@ def test_a_page_is_the_same_by_however_many_processes(
         assert radixledger([*asked, "--force", "--processes", processes]) == 1
         pages.append((tmp_path / "page.html").read_bytes())
     assert pages[0] == pages[1]
+
+
+def test_doctor_of_many_ranks_begins_with_those_that_have_findings(tmp_path: Path, capsys: Capture) -> None:
+    """The sound ones have a line each."""
+    run = tmp_path / "run"
+    for rank in range(11):
+        written(run, 20, rank=rank, ranks=11)
+    (segment,) = listing(rank_folder(run, Rank(1))).segments
+    with segment.path.open("r+b") as file:
+        file.truncate(segment.path.stat().st_size // 2)
+    assert radixledger(["journal", "doctor", str(run)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("rank 1 has findings")
+    sound = [line for line in out.splitlines() if " is sound" in line]
+    assert [line.split()[1] for line in sound] == ["0", *map(str, range(2, 11))]
+    assert out.count("bytes") == 1, "one table, of the rank with findings"

@@ -5,6 +5,7 @@ Not here: the folding and the judging (`radixledger.replay.verify`); this module
 
 import shlex
 import time
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -101,6 +102,11 @@ def _print_reports(run: Path, reports: list[RankReport], seconds: float) -> None
         for each in reports
     ]  # fmt: skip
     print_table(columns, rows)
+    refused = sum((Counter(each.refusals) for each in reports), Counter[str]())
+    if refused:
+        where = f"rank {reports[0].rank}" if len(reports) == 1 else f"{len(reports)} ranks"
+        counts = ", ".join(f"{why} {count_text(many)}" for why, many in refused.most_common())
+        print_lines([f"{where}: commands refused: {counts}"])
     for each in reports:
         _print_report(run, each)
     events = sum(each.events for each in reports)
@@ -122,10 +128,6 @@ def _print_report(run: Path, report: RankReport) -> None:
     )
     if not report.closed and not report.unreadable:
         lines.append("the journal is not closed: its writer is at work, or ended without saying so")
-    if report.refusals:
-        lines.append(
-            "commands refused: " + ", ".join(f"{why} {many}" for why, many in report.refusals.items())
-        )
     if report.gaps:
         lost, unjudged = count_text(report.lost), count_text(report.unjudged)
         lines.append(
