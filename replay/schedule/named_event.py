@@ -5,10 +5,8 @@ Rule: an event by names holds names, letters and counts, and nothing that was nu
 
 from typing import Any, NamedTuple, Protocol
 
-from radixledger.journal.fields import NODES_IN
-
-NODES = {name for names in NODES_IN.values() for name in names}
-"""Fields that name a node."""
+NODES = {"node", "parent", "upper", "marked", "above", "host_node", "walked"}
+"""Fields that name a node; not read off `journal.fields`, which another revision need not have."""
 ACCOUNTS = {"giver", "taker"}
 """Fields that name an account."""
 

@@ -13,13 +13,16 @@ from radixledger.cache.state import State
 from radixledger.journal import events as e
 from radixledger.journal.accounts import Kind, Pool, describe
 from radixledger.journal.events import AnyEvent
-from radixledger.journal.fields import PAGES_IN
 from radixledger.replay.schedule.free_places import books, free_places
 from radixledger.replay.schedule.named_event import ACCOUNTS, FREE, NODES, NamedEvent
 from radixledger.replay.schedule.names import NameBook, Shelf, Unplayable
 from radixledger.replay.schedule.node_names import NodeNames
 from radixledger.replay.schedule.texts import Texts
 
+# As `journal.fields` has it: this room is performed by other revisions too, which need not have that.
+_OF_STATES = (e.StateTaken, e.StateCopied, e.StateTracked, e.StateReplaced, e.StateDonated, e.StateFreed)
+_POOLS = {"swa": Pool.SWA, "host": Pool.HOST, "recurrent": Pool.RECURRENT}
+PAGES = ("full", "unmapped", "swa", "host", "recurrent", "fresh", "old", "row", "source", "target", "slots", "slot", "former", "pages")  # fmt: skip
 _TAKEN: dict[type, tuple[str, ...]] = {
     e.Allocated: ("full", "swa"),
     e.Extended: ("full", "swa"),
@@ -175,10 +178,17 @@ def _untells_pages(name: str) -> Callable[[Naming, NamedEvent, Any], bytes]:
 
 def _pool(by: Naming, kind: type, name: str, told: int) -> Pool:
     """The pool of a column of pages; `told` is what an event says whose pages may be of any."""
-    pool = PAGES_IN[kind][name]
+    pool = pool_of(kind, name)
     if pool is None:
         return Pool(told) if told in by.shelves else Pool.FULL
     return pool
+
+
+def pool_of(kind: type, name: str) -> Pool | None:
+    """The pool of a column of pages, by the type of its event; None where the event says which."""
+    if name == "pages":
+        return None
+    return Pool.RECURRENT if kind in _OF_STATES else _POOLS.get(name, Pool.FULL)
 
 
 def _held(by: Naming, pool: Pool, number: int) -> tuple[str, Any]:
@@ -238,10 +248,7 @@ _NODE = _Words(
 )
 _WORDS: dict[str, _Words] = {
     **{name: _Words(lambda _, __, name: _UNTOLD[name], _AS_IT_IS.untell) for name in _UNTOLD},
-    **{
-        name: _Words(_tell_pages, _untells_pages(name))
-        for name in {each for columns in PAGES_IN.values() for each in columns}
-    },
+    **{name: _Words(_tell_pages, _untells_pages(name)) for name in PAGES},
     **dict.fromkeys(NODES, _NODE),
     **dict.fromkeys(ACCOUNTS, _Words(_tell_account, _untell_account)),
     **dict.fromkeys(("requests", "takers"), _Words(_tell_requests, _untell_requests)),

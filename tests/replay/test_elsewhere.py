@@ -4,7 +4,10 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from radixledger.journal.fields import NODES_IN, PAGES_IN
 from radixledger.replay.schedule import elsewhere
+from radixledger.replay.schedule.named_event import NODES
+from radixledger.replay.schedule.naming import PAGES, pool_of
 
 ROOM = "radixledger.replay.schedule"
 ASKED = {
@@ -60,6 +63,14 @@ def asked_from(first: str) -> dict[str, set[str]]:
             else:
                 asked.setdefault(module.removeprefix("radixledger."), set()).add(imported)
     return asked
+
+
+def test_what_the_room_keeps_of_its_own_is_what_the_journal_says() -> None:
+    """Which fields name nodes, and which columns are of which pool, stands twice: another revision need not have `journal.fields`."""
+    assert {name for names in NODES_IN.values() for name in names} == NODES
+    columns = {(kind, name): pool for kind, own in PAGES_IN.items() for name, pool in own.items()}
+    assert {name for _, name in columns} == set(PAGES)
+    assert {each: pool_of(*each) for each in columns} == columns
 
 
 def test_what_performs_commands_asks_of_another_revision_what_it_always_had() -> None:
