@@ -83,7 +83,7 @@ trace: setup
 	@[ -n "$(TRACE)" ] || { echo 'usage: make trace TRACE=FILE.jsonl'; exit 2; }
 	@run=runs/trace-$$(date +%Y%m%d-%H%M%S); mkdir -p runs; \
 	echo "drive $(TRACE) into $$run"; \
-	$(BIN)/radixledger drive "$(TRACE)" --journal "$$run" --enable-unified-radix-tree && \
+	$(BIN)/radixledger drive "$(TRACE)" --journal "$$run" --enable-unified-radix-tree || [ $$? -eq 1 ] && \
 	echo "verify $$run" && \
 	$(BIN)/radixledger replay verify "$$run"
 

@@ -24,12 +24,15 @@ from radixledger.journal.retention import Retention
 from radixledger.journal.sizes import BadConfig
 from radixledger.journal.writer import Policy
 from radixledger.tools.console import (
+    FINDINGS,
     USAGE,
     CommandFailure,
     GivenPath,
     bytes_text,
+    count_of,
     count_text,
     examples,
+    exit_with,
     json_flag,
     print_facts,
     print_json,
@@ -40,7 +43,7 @@ from radixledger.tools.console import (
 from radixledger.tools.driver import Driver, StepClock
 from radixledger.tools.numbers import INT32_MAX, Whole
 from radixledger.tools.opening import MOST_RANKS, Recording, open_rank
-from radixledger.tools.places import check_key_place, check_run_place
+from radixledger.tools.places import SourceFile, check_key_place, check_run_place
 from radixledger.tools.policy_options import Policies, policy_options
 from radixledger.tools.route_options import Asked, route_for, route_options
 from radixledger.tools.streams import BadTrace, Job, TraceStream, read_trace
@@ -149,7 +152,7 @@ def drive_rank(
         "radixledger drive trace.jsonl --journal run --unified --swa-victims use --eviction slru",
     )
 )
-@click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("trace", type=SourceFile())
 @click.option(
     "--journal",
     "run",
@@ -246,7 +249,7 @@ def command(
 ) -> None:  # fmt: skip
     """Send a request trace in the Mooncake format through the cache, without a model.
 
-    Which cache is driven follows from --window, --unified and --disable-radix-cache.
+    Which cache is driven follows from --window, --unified and --disable-radix-cache. Exit code 1: a request was refused.
     """
     route = route_for(asked, hybrid_swa=window != 0, page_size=page_size)
     if run is None and policy != Policy.OFF:
@@ -267,9 +270,13 @@ def command(
     )  # fmt: skip
     schedule = Schedule(trace, limit, ranks, chunk, running, _checked_length(trace, limit))
     if windows == COMPARE:
-        _compare(route, config, recording, schedule, as_json)
+        refused = _compare(route, config, recording, schedule, as_json)
     else:
-        _report(_driven(route, config, recording, schedule), as_json)
+        drive = _driven(route, config, recording, schedule)
+        _report(drive, as_json)
+        refused = drive.refused
+    if refused:
+        exit_with(FINDINGS)
 
 
 def _driven(route: RouteName, config: Config, recording: Recording, schedule: Schedule) -> Drive:
@@ -292,18 +299,23 @@ def _driven(route: RouteName, config: Config, recording: Recording, schedule: Sc
 
 def _compare(
     route: RouteName, config: Config, recording: Recording, schedule: Schedule, as_json: bool
-) -> None:
-    """The same trace with giving back and without (R273); there is no model, so no ids."""
+) -> int:
+    """The same trace with giving back and without (R273); there is no model, so no ids. How many requests were refused."""
     check_comparable(recording, windowed=config.window_tokens > 0)
     assert recording.run is not None, "what is compared is recorded"
     runs: list[WindowRun] = []
+    refused = 0
     for variant in variants(config.key_mode):
         mine = replace(config, key_mode=variant.key_mode, free_out_of_window=variant.free_out_of_window)
         apart = recording_of(variant, recording)
         drive = _driven(route, mine, apart, schedule)
         assert apart.run is not None, "what is compared is recorded"
         runs.append(examined(apart.run, variant.name, mine, drive.swa_hit_tokens, None))
+        if drive.refused:
+            remark(f"{variant.name}: {count_of(drive.refused, 'request')} refused")
+        refused += drive.refused
     show(recording.run, runs, as_json=as_json)
+    return refused
 
 
 def _swa_pages_by_rule(window: int, page_size: int, running: int, chunk: int) -> int:

@@ -1,4 +1,4 @@
-"""Where results go: the one look at a path before anything is read, computed or written for it.
+"""Where results go, and files that are read: the one look at a path before anything is read, computed or written for it.
 
 Rule: nothing is written into the folder of a run, or over a file of a journal, by any command but those that write
 journals: what lies there is evidence, and other programs read it.
@@ -6,21 +6,46 @@ journals: what lies there is evidence, and other programs read it.
 
 import os
 from pathlib import Path
+from typing import Any
+
+import click
 
 from radixledger.journal.errors import NoJournal
 from radixledger.journal.folder import listing, rank_folder, ranks_in
-from radixledger.tools.console import USAGE, CommandFailure, GivenPath
+from radixledger.tools.console import UNREADABLE, USAGE, CommandFailure, GivenPath
 
 new_file = GivenPath(dir_okay=False, path_type=Path)
 """The type of an option that names a file to write; see `check_place`."""
 
 
-def check_place(output: Path, *, force: bool) -> None:
-    """Refuse a place where no file can go, before anything is read; raises CommandFailure."""
-    if output.exists() and not output.is_file():
+class SourceFile(GivenPath):
+    """A file to be read; a pipe or a device is one, too. One that is not there is unreadable, as a run is."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """The path as click makes it; raises CommandFailure where there is nothing to read."""
+        file = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if file.is_dir():
+            raise CommandFailure(f"{file}: this is a folder, and a file is to be read", UNREADABLE)
+        if not file.exists():
+            raise CommandFailure(f"{file}: there is no such file", UNREADABLE)
+        return file
+
+
+def check_place(output: Path, *, force: bool, to_be: Path | None = None, replaced: bool = True) -> None:
+    """Refuse a place where no file can go, before anything is read; raises CommandFailure.
+
+    to_be: the run that the command makes. replaced: the file takes the place of what is there, so a pipe or a device
+    will not do; else it is written into.
+    """
+    if output.is_dir() or (replaced and output.exists() and not output.is_file()):
         raise CommandFailure(f"{output} is no file that could be replaced: name another one", USAGE)
-    check_outside_runs(output)
-    if output.exists() and not force:
+    check_outside_runs(output, to_be)
+    if output.is_file() and not force:
         raise CommandFailure(
             f"{output} is there already: name another file, or replace it with --force", USAGE
         )

@@ -74,7 +74,8 @@ def read_trace(path: Path, limit: int | None = None) -> Iterator[Job]:
         try:
             row = decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise BadTrace(f"{path}, line {number}: {error}") from None
+            why = f"this is a request with its tokens: {OF_SERVE} takes it" if _is_request(line) else error
+            raise BadTrace(f"{path}, line {number}: {why}") from None
         if row.input_length < 1 or row.output_length < 1:
             raise BadTrace(f"{path}, line {number}: input_length and output_length must be at least 1")
         if -(-row.input_length // BLOCK_TOKENS) != len(row.hash_ids):
@@ -94,6 +95,23 @@ def read_trace(path: Path, limit: int | None = None) -> Iterator[Job]:
             row.output_length,
             priority=row.priority,
         )
+
+
+OF_SERVE = "`radixledger serve --offline`"
+
+
+class _Tokens(msgspec.Struct):
+    """What a request of `serve` has, and no line of a trace."""
+
+    input_ids: list[int]
+
+
+def _is_request(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=_Tokens)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -225,7 +225,7 @@ def test_a_request_that_wants_more_tokens_than_there_are_is_refused_without_maki
     trace = tmp_path / "trace.jsonl"
     trace.write_text('{"input_length": 5, "output_length": 99999999999999, "hash_ids": [1]}\n')
     command = ["drive", str(trace), "--enable-unified-radix-tree", "--commit-policy", "off", "--json"]
-    assert radixledger(command) == 0
+    assert radixledger(command) == 1
 
 
 def test_a_run_needs_a_folder_with_a_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -186,13 +186,13 @@ def test_everything_that_a_server_can_be_asked_for_is_refused_or_done() -> None:
 
 
 def test_a_drive_says_why_it_turned_requests_away(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """B116, B109: with the numbers of the pool that is too small, and the others are driven."""
+    """B116, B109: with the numbers of the pool that is too small, and the others are driven; the exit code is that of `serve`."""
     run = tmp_path / "run"
-    assert drive(run, "--unified", "--full-pages", "60", "--swa-pages", "60", "--json") == 0
+    assert drive(run, "--unified", "--full-pages", "60", "--swa-pages", "60", "--json") == 1
     told = capfd.readouterr()
     report = json.loads(told.out)
     assert 0 < report["refused"] < report["requests"]
     assert told.err.count("refused '") == report["refused"]
     assert "FULL pages of 64 tokens; the rank has 60" in told.err
-    assert drive(tmp_path / "narrow", "--unified", "--swa-pages", "18", "--json") == 0
+    assert drive(tmp_path / "narrow", "--unified", "--swa-pages", "18", "--json") == 1
     assert "SWA pages at a time; the rank has 18" in capfd.readouterr().err

@@ -149,6 +149,17 @@ def test_drive_compares_without_a_model(tmp_path: Path, capfd: pytest.CaptureFix
         assert ("no gate accepts" in text.err) == bool(words)
 
 
+def test_a_request_that_was_refused_in_a_comparison_is_told_and_leaves_with_1(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = [*drive(tmp_path), "--full-pages", "53", "--journal", str(tmp_path / "run")]
+    assert radixledger([*words, "--free-out-of-window", "compare", "--json"]) == 1
+    told = capfd.readouterr()
+    assert "broken" not in {each["level"] for each in json.loads(told.out)["evidence"]}
+    assert "\non: 3 requests refused\n" in told.err
+    assert "\noff: 3 requests refused\n" in told.err
+
+
 def test_a_planted_fault_is_a_leak(tmp_path: Path) -> None:
     """R273: the level is not passed by a journal that does not verify."""
     run = tmp_path / "run"

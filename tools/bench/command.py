@@ -29,7 +29,7 @@ from radixledger.tools.console import (
     progress,
 )
 from radixledger.tools.numbers import Whole
-from radixledger.tools.places import check_outside_runs
+from radixledger.tools.places import SourceFile, check_outside_runs
 from radixledger.tools.table import print_table
 
 Part = Callable[[Path, bool], Iterator[Figure]]
@@ -77,7 +77,7 @@ WORKLOAD, REPLAY = "workload", "replay"
 )
 @click.option(
     "--trace",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=SourceFile(),
     help="With `workload`: drive the first 2,000 requests of this trace in the Mooncake format, too.",
 )
 @click.option(

@@ -1,9 +1,11 @@
 """`radixledger serve`: requests from a file through the engine, results into a file, a journal into a folder.
 
-Exit codes: 0 when every request was served, 1 when some were refused, 2 for a command that cannot be run as asked.
+Exit codes: 0 when every request was served, 1 when some were refused, 2 for a command that cannot be run as asked, 3 for files
+that cannot be read.
 """
 
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import click
@@ -17,6 +19,7 @@ from radixledger.journal.units import Rank
 from radixledger.journal.writer import Policy
 from radixledger.tools.console import (
     FINDINGS,
+    UNREADABLE,
     USAGE,
     CommandFailure,
     GivenPath,
@@ -33,9 +36,10 @@ from radixledger.tools.console import (
     waiting,
 )
 from radixledger.tools.lines import LineTooLong, lines_of
+from radixledger.tools.near import near
 from radixledger.tools.numbers import INT32_MAX, Whole
 from radixledger.tools.opening import MOST_RANKS, Recording
-from radixledger.tools.places import check_key_place, check_outside_runs, check_run_place, new_file
+from radixledger.tools.places import SourceFile, check_key_place, check_place, check_run_place, new_file
 from radixledger.tools.policy_options import Policies, policy_options
 from radixledger.tools.route_options import Asked, route_for, route_options
 from radixledger.tools.serve.config_json import spec_from_config
@@ -49,7 +53,7 @@ from radixledger.tools.serve.offline import (
     serve_lines,
     sizes_of,
 )
-from radixledger.tools.serve.requests import Bounds, Result, encode_result, read_requests
+from radixledger.tools.serve.requests import Bounds, Result, TraceLine, encode_result, read_requests
 from radixledger.tools.serve.result_file import ResultFile
 from radixledger.tools.serve.spec import ConfigError, ModelSpec
 from radixledger.tools.serve.tiny import Tiny, load_tiny, tiny_config
@@ -83,10 +87,11 @@ _COUNT = Whole(1, INT32_MAX)
         "radixledger replay verify run",
     ),
 )
-@click.option("--offline", "requests_path", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+@click.option("--offline", "requests_path", type=SourceFile(),
               metavar="REQUESTS.jsonl", help="Serve the requests of this file, one JSON object a line.")  # fmt: skip
 @click.option("--output", type=new_file, required=True,
               metavar="RESULTS.jsonl", help="Where results go, one a line, in the order of the requests.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace results that are there.")
 @click.option("--model-path", required=True, metavar="DIR|tiny",
               help="A Hugging Face folder, or `tiny`: a small built-in Gemma 4.")  # fmt: skip
 @click.option("--journal", "run", type=GivenPath(file_okay=False, path_type=Path), metavar="RUN",
@@ -128,7 +133,7 @@ _COUNT = Whole(1, INT32_MAX)
 )
 @json_flag
 def command(
-    requests_path: Path | None, output: Path, model_path: str, run: Path | None, resume_run: bool,
+    requests_path: Path | None, output: Path, force: bool, model_path: str, run: Path | None, resume_run: bool,
     asked: Asked, policies: Policies, windows: str, page_size: int, full_pages: int | None, swa_pages: int | None,
     context_length: int | None, dp_size: int, chunked_prefill_size: int, max_running_requests: int,
     force_miss: bool, commit_policy: str, tokens: str, key_file: Path | None, snapshot_every: int | None,
@@ -148,8 +153,8 @@ def command(
         )
     if output.exists() and output.samefile(requests_path):
         raise click.UsageError(f"{output} holds the requests; results need a file of their own")
-    check_outside_runs(output, run)
     _check_journal(recording)
+    check_place(output, force=force, to_be=run, replaced=False)
     hybrid_swa = _spec(model_path, window).window_tokens is not None
     if windows == COMPARE:
         check_comparable(recording, windowed=hybrid_swa)
@@ -163,33 +168,50 @@ def command(
         lines = list(read_requests(lines_of(requests_path), Bounds(model.spec.vocab_size, dp_size)))
     except LineTooLong as error:
         raise CommandFailure(str(error)) from error
+    if lines and all(isinstance(line, TraceLine) for line in lines):
+        raise CommandFailure(
+            f"{requests_path} is a trace, with hashes in the place of tokens: `radixledger drive {requests_path} --journal RUN`"
+            " sends it through the cache, without a model",
+            UNREADABLE,
+        )
     if windows == COMPARE:
-        _compare(setup, recording, model, lines, output, as_json=as_json)
+        if _compare(setup, recording, model, lines, output, as_json=as_json):
+            exit_with(FINDINGS)
         return
     with ResultFile(output) as file:
         report, results = _serve(setup, recording, model, lines, file)
-    refusals = [result for result in results if result.finish_reason == "refused"]
-    _tell(report, refusals, setup, recording, as_json=as_json)
+    refusals = _refusals(results)
+    _tell_refusals(refusals)
+    _tell(report, setup, recording, as_json=as_json)
     if refusals:
         exit_with(FINDINGS)
 
 
 def _compare(
     setup: Setup, recording: Recording, model: Checkpoint, lines: list[Line], output: Path, *, as_json: bool
-) -> None:
-    """Serve the same requests with giving back and without (R273); `output` has the results of the first run."""
+) -> bool:
+    """Serve the same requests with giving back and without (R273); `output` has the results of the first run.
+
+    Whether some were refused, in any run.
+    """
     assert recording.run is not None, "what is compared is recorded"
     runs: list[WindowRun] = []
+    any_refused = False
     for variant in variants(setup.key_mode):
         mine = setup._replace(key_mode=variant.key_mode, free_out_of_window=variant.free_out_of_window)
         apart = recording_of(variant, recording)
         assert apart.run is not None, "what is compared is recorded"
         with nullcontext() if runs else ResultFile(output) as file:
             report, results = _serve(mine, apart, model, lines, file)
+        if refusals := _refusals(results):
+            any_refused = True
+            remark(f"{variant.name}:")
+            _tell_refusals(refusals)
         answers = [result.output_ids for result in results]
         config = sizes_of(mine, model.spec, lines).config
         runs.append(examined(apart.run, variant.name, config, report.cached_tokens, answers))
     show(recording.run, runs, as_json=as_json)
+    return any_refused
 
 
 def _check_journal(recording: Recording) -> None:
@@ -218,18 +240,33 @@ def _spec(model_path: str, window: int | None) -> ModelSpec:
         raise click.UsageError(
             "--window is for --model-path tiny; other models have the window they were made with"
         )
-    try:
+    if not Path(model_path).is_dir():
+        why = (
+            "this is a file, and a model is a folder"
+            if Path(model_path).exists()
+            else "there is no such folder"
+        )
+        hint = near(model_path, [BUILT_IN], f"; --model-path {BUILT_IN} is a model that is built in")
+        raise CommandFailure(f"--model-path {model_path}: {why}{hint}", UNREADABLE)
+    with _told_plainly():
         return read_spec(Path(model_path))
-    except (ConfigError, CheckpointError) as error:
-        raise CommandFailure(str(error), USAGE) from error
 
 
 def _load(model_path: str, window: int | None) -> Checkpoint:
     if model_path == BUILT_IN:
         return load_tiny(_tiny(window))
-    try:
+    with _told_plainly():
         return load_checkpoint(Path(model_path))
-    except (ConfigError, CheckpointError) as error:
+
+
+@contextmanager
+def _told_plainly() -> Iterator[None]:
+    """A checkpoint that cannot be read is unreadable; one that asks for what is not built is wrong usage."""
+    try:
+        yield
+    except CheckpointError as error:
+        raise CommandFailure(str(error), UNREADABLE) from error
+    except ConfigError as error:
         raise CommandFailure(str(error), USAGE) from error
 
 
@@ -266,9 +303,11 @@ def _shape(config: Config) -> str:
     )
 
 
-def _tell(
-    report: Report, refusals: list[Result], setup: Setup, recording: Recording, *, as_json: bool
-) -> None:
+def _refusals(results: Sequence[Result]) -> list[Result]:
+    return [result for result in results if result.finish_reason == "refused"]
+
+
+def _tell_refusals(refusals: Sequence[Result]) -> None:
     for result in refusals[:SHOWN_REFUSALS]:
         remark(
             f"refused: {result.error}"
@@ -277,6 +316,9 @@ def _tell(
         )
     if len(refusals) > SHOWN_REFUSALS:
         remark(f"refused: {len(refusals) - SHOWN_REFUSALS} more; the results say why")
+
+
+def _tell(report: Report, setup: Setup, recording: Recording, *, as_json: bool) -> None:
     if as_json:
         print_json(
             msgspec.to_builtins(report) | {"hit_rate": report.hit_rate, "journal": _journal(recording)}

@@ -278,7 +278,7 @@ def close(folder: Path, planted: DoubleFree, seconds: float) -> None:
         "The answers are the same with the cache and without it. The journals alone give back every state that was",
         "served from. Two programs that share no code name the one planted event, out of thousands.",
     )
-    say(f"All of it lies in {folder}. Look next at (docs/triage.md says which command fits which symptom):\n")
+    say(f"All of it lies in {folder}. Look next at (`radixledger --help` has a line for each command):\n")
     if shutil.which("radixledger") is None:
         say(f"first, to have radixledger on your path: . {activation()}\n")
     sizes = f"--page-size {WARM.page_size} --full-pages {WARM.full_pages} --swa-pages {WARM.swa_pages} --dp-size {WARM.ranks}"

@@ -74,6 +74,15 @@ class BadLine(Exception):
         self.line, self.field, self.reason, self.rid = line, field, reason, rid
 
 
+class TraceLine(BadLine):
+    """A line in the Mooncake format: lengths and hashes, where a request has tokens."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(
+            line, "", "a line of a trace, with hashes in the place of tokens: `radixledger drive` takes it"
+        )
+
+
 class Bounds(NamedTuple):
     """What this server's requests must keep to."""
 
@@ -122,10 +131,25 @@ class _Named(Struct):
     rid: str
 
 
+class _Hashes(Struct):
+    input_length: int
+    hash_ids: list[int]
+
+
+def _is_trace_line(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=_Hashes)
+    except _UNREADABLE:
+        return False
+    return True
+
+
 def _read(number: int, line: bytes, bounds: Bounds) -> Request | BadLine:
     try:
         request = _decoder.decode(line)
     except msgspec.ValidationError as error:
+        if _is_trace_line(line):
+            return TraceLine(number)
         field, reason = _placed(str(error))
         return BadLine(number, field, reason, rid=_rid_of(line))
     except _UNREADABLE as error:

