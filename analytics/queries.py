@@ -112,15 +112,18 @@ def ask(
 
     A check is asked of what can be judged, see `judged`.
     """
-    given = dict(values or {})
+    given, known = dict(values or {}), [parameter.name for parameter in question.parameters]
+    if unknown := [name for name in given if name not in known]:
+        close = dict.fromkeys(each for name in unknown for each in get_close_matches(name, known))
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise QuestionError(
+            f"{question.name} has no parameter {', '.join(unknown)} (it has: {', '.join(known) or 'none'}){hint}"
+        )
     for parameter in question.parameters:
-        value = given.pop(parameter.name, parameter.default)
+        value = given.get(parameter.name, parameter.default)
         if value is None:
             raise QuestionError(f"{question.name} needs {parameter.name}: {parameter.help}")
         _set(connection, parameter, value)
-    if given:
-        known = ", ".join(parameter.name for parameter in question.parameters) or "none"
-        raise QuestionError(f"{question.name} has no parameter {', '.join(given)} (it has: {known})")
     if question.kind != "check" or question.anywhere:
         return ask_sql(connection, question.query)
     with judged_alone(connection, tuple(view_statements("TEMP VIEW"))):

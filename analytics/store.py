@@ -168,6 +168,10 @@ _FILE_BEHIND = "SELECT path FROM duckdb_databases() WHERE database_name = curren
 
 
 def _connect(path: Path | None, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    if path and _is_something_else(path):
+        raise StoreError(
+            f"{path} cannot be opened: it is no DuckDB database, as `radixledger load` makes them; and a journal is a folder"
+        )
     try:
         # Whole, a path cannot be read as a place on the net or in memory: `md:x`, `:memory:x`.
         connection = duckdb.connect(str(path.absolute()) if path else ":memory:", read_only=read_only)
@@ -179,6 +183,19 @@ def _connect(path: Path | None, *, read_only: bool) -> duckdb.DuckDBPyConnection
         raise
     except duckdb.Error as error:
         raise StoreError(f"{path} cannot be opened as a DuckDB database: {error}") from error
+
+
+def _is_something_else(path: Path) -> bool:
+    """Whether there is a file that DuckDB did not begin; it would take JSON and CSV for tables, and open nothing of ours."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(len(_MAGIC) + _MAGIC_AT)
+    return len(head) > 0 and head[_MAGIC_AT:] != _MAGIC
+
+
+_MAGIC, _MAGIC_AT = b"DUCK", 8
+"""What a DuckDB database has behind its checksum."""
 
 
 def _declare(connection: duckdb.DuckDBPyConnection) -> None:

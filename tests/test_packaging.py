@@ -123,6 +123,13 @@ def test_every_folder_with_code_is_a_package() -> None:
     assert [folder for folder in code if not (folder / "__init__.py").exists()] == []
 
 
+def test_nothing_that_is_printed_names_a_page_that_is_not_installed() -> None:
+    """The pages of `docs` are in a checkout alone."""
+    printing = [*(ROOT / "tools").rglob("*.py"), *(ROOT / "analytics").rglob("*.sql")]
+    assert len(printing) > 100
+    assert [path.name for path in printing if "docs/" in path.read_text("utf-8")] == []
+
+
 def test_the_five_links_are_relative_links() -> None:
     for folder in FOLDERS:
         link = ROOT / "src" / "radixledger" / folder

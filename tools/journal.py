@@ -51,7 +51,7 @@ from radixledger.tools.numbers import Whole
 from radixledger.tools.places import check_key_place, check_run_place
 from radixledger.tools.printable import say
 from radixledger.tools.ranks import ranks_option, the_absent, the_ranks
-from radixledger.tools.run_argument import as_given, existing_run_argument, in_given_words
+from radixledger.tools.run_argument import as_given, in_given_words, run_argument
 from radixledger.tools.times import time_ns_of
 
 
@@ -103,7 +103,7 @@ def command() -> None:
         "radixledger journal cat RUN --json --type Freed | jq .full",
     ),
 )
-@existing_run_argument
+@run_argument
 @ranks_option
 @click.option("--from", "from_seq", type=Whole(1), help="Begin at this event.")
 @click.option("--to", "to_seq", type=Whole(1), help="End with this event.")
@@ -181,7 +181,7 @@ def _frames(
     short_help="Count events and bytes by type.",
     epilog=examples("radixledger journal stats RUN", "radixledger journal stats RUN --rank 0 --json"),
 )
-@existing_run_argument
+@run_argument
 @ranks_option
 @click.option("--salvage", is_flag=True, help="Count on behind damage.")
 @json_flag
@@ -204,7 +204,7 @@ def stats(run: Path, ranks: tuple[int, ...], *, salvage: bool, as_json: bool) ->
     short_help="Say, file by file, what is whole and what is not.",
     epilog=examples("radixledger journal doctor RUN", "radixledger journal doctor RUN --json"),
 )
-@existing_run_argument
+@run_argument
 @ranks_option
 @json_flag
 def doctor(run: Path, ranks: tuple[int, ...], *, as_json: bool) -> None:
@@ -245,7 +245,7 @@ def _examined(run: Path, rank: Rank, advance: Callable[[int], None]) -> RankRepo
     short_help="Copy what can be read into a new run.",
     epilog=examples("radixledger journal recover RUN --to COPY", "radixledger journal doctor COPY"),
 )
-@existing_run_argument
+@run_argument
 @copy_option
 @ranks_option
 @json_flag
@@ -280,7 +280,7 @@ def _copied(rank: Rank, chosen: Sequence[Rank], copy: Callable[[Rank], Recovered
         "radixledger journal redact RUN --to COPY --key-file team.key  # joins with others of this key",
     ),
 )
-@existing_run_argument
+@run_argument
 @copy_option
 @click.option(
     "--key-file",

@@ -3,7 +3,8 @@
 A command takes one with `run_argument` (`run: Path`) or several with `runs_argument` (`runs: tuple[Path, ...]`), and
 gets folders of this machine. Rule 1: a URL is fetched when every argument has been read and before the command begins,
 of the ranks that it was asked about; the copy goes away with the command. Rule 2: what people read names the URL: paths
-of a copy go through `as_given`, errors do so by themselves.
+of a copy go through `as_given`, errors do so by themselves. Rule 3: whether a RUN is there is found by who reads it, so that
+one that is not is unreadable, in every command.
 """
 
 import os
@@ -37,8 +38,8 @@ class RunPath(GivenPath):
 
     name = "run"
 
-    def __init__(self, *, exists: bool = False) -> None:
-        super().__init__(exists=exists, file_okay=not exists, path_type=Path)
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
@@ -151,23 +152,20 @@ def _chooser(run: Path | str, arguments: dict[str, Any], *, one_rank: bool) -> C
     return lambda ranks: asked or ranks
 
 
-def _taking_a_run(*, one_rank: bool = False, exists: bool = False) -> Callable[[Callable[..., Any]], Any]:
+def _taking_a_run(*, one_rank: bool = False) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         @wraps(function)
         def with_folder(*arguments: Any, run: Path | str, **options: Any) -> Any:
             folder = located(run, _chooser(run, options, one_rank=one_rank))
             return function(*arguments, run=folder, **options)
 
-        return click.argument("run", type=RunPath(exists=exists))(with_folder)
+        return click.argument("run", type=RunPath())(with_folder)
 
     return decorate
 
 
 run_argument = _taking_a_run()
 """RUN of a command that looks at all ranks, or at those of `--rank` (`rank` or `ranks`)."""
-
-existing_run_argument = _taking_a_run(exists=True)
-"""As `run_argument`; a folder that is not there is wrong usage."""
 
 run_of_one_rank_argument = _taking_a_run(one_rank=True)
 """RUN of a command about one rank: `--rank`, needed where the run has several (`the_rank`)."""

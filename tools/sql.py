@@ -29,12 +29,13 @@ from radixledger.analytics.queries import (
     runs_named,
 )
 from radixledger.analytics.reuse import asks_for_reuse, tellings
-from radixledger.analytics.store import Database, open_database
+from radixledger.analytics.store import Database, StoreError, open_database
 from radixledger.analytics.tables import TITLES, described
 from radixledger.journal.absent import absent_ranks
 from radixledger.journal.reader import ranks_in
 from radixledger.tools.console import (
     FINDINGS,
+    UNREADABLE,
     USAGE,
     CommandFailure,
     count_of,
@@ -47,6 +48,7 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.load import check_names, load_all, pairs, salvage_flag, told_plainly
+from radixledger.tools.near import near
 from radixledger.tools.printable import say, say_lines
 from radixledger.tools.reuse_rows import reservations, tell_reuse
 from radixledger.tools.run_argument import RunPath, is_url, located_or_loaded
@@ -91,11 +93,13 @@ def command(
     """Ask runs in SQL: a question by its name, a query of your own, or every check at once."""
     form = "json" if as_json else form
     values = pairs(settings, "--set")
-    runs, name = _parted(words)
+    if values and (listed or all_checks):
+        raise CommandFailure("--set tells something to NAME or to -c QUERY, and there is neither", USAGE)
     with told_plainly():
         if listed:
-            _show_list(name, form)
+            _show_list(_only_name(words), form)
             return
+        runs, name = _parted(words, all_runs=all_checks or query is not None)
         if [name is not None, query is not None, all_checks].count(True) != 1:
             raise CommandFailure("ask one thing: NAME (see --list), -c QUERY or --checks", USAGE)
         question = find(name) if name else None
@@ -116,13 +120,31 @@ def command(
                 _print(ask_sql(connection, query or "", values), form)
 
 
-def _parted(words: Sequence[Path | str]) -> tuple[list[Path], str | None]:
-    """Runs and the name behind them: a last word that is neither a URL nor a path names a question."""
+def _only_name(words: Sequence[Path | str]) -> str | None:
+    """The name that --list is to show whole; a run has no questions of its own."""
+    name = str(words[-1]) if words else None
+    if name is None or name in questions() or name in _NAMED:
+        return name
+    return None if is_url(name) or Path(name).exists() else name
+
+
+def _parted(words: Sequence[Path | str], *, all_runs: bool) -> tuple[list[Path], str | None]:
+    """Runs and the name behind them: a last word that is neither a URL nor a path names a question.
+
+    all_runs: no question is to be named, so that a word which names none is a run that is not there.
+    """
     if not words or is_url(words[-1]) or Path(words[-1]).exists():
         return [located_or_loaded(word) for word in words], None
     runs, name = words[:-1], str(words[-1])
-    if not runs and name not in questions() and name not in _NAMED:
-        raise CommandFailure(f"{name} is neither a run nor a question; --list shows the questions", USAGE)
+    if name not in questions() and name not in _NAMED:
+        if all_runs:
+            return [located_or_loaded(word) for word in words], None
+        if not runs:
+            hint = near(name, questions())
+            raise CommandFailure(
+                f"{name} is neither a run nor a question{hint or ': there is no such folder; --list shows the questions'}",
+                USAGE if hint else UNREADABLE,
+            )
     return [located_or_loaded(run) for run in runs], name
 
 
@@ -137,7 +159,7 @@ def _opened(runs: Sequence[Path], *, salvage: bool, reuse: bool) -> Iterator[duc
             f"{loaded[0]} is loaded already and is asked alone: load the others into it", USAGE
         )
     if loaded:
-        connection = open_folder(runs[0]) if runs[0].is_dir() else open_database(runs[0])
+        connection = _opened_store(runs[0])
     else:
         database = Database()
         check_names(runs)
@@ -149,6 +171,14 @@ def _opened(runs: Sequence[Path], *, salvage: bool, reuse: bool) -> Iterator[duc
         yield connection
     finally:
         connection.close()
+
+
+def _opened_store(place: Path) -> duckdb.DuckDBPyConnection:
+    """What `load` made; a place that cannot be read is unreadable, as a journal is."""
+    try:
+        return open_folder(place) if place.is_dir() else open_database(place)
+    except StoreError as error:
+        raise CommandFailure(str(error), UNREADABLE) from error
 
 
 def _is_loaded(run: Path) -> bool:
@@ -220,7 +250,7 @@ def _show_list(name: str | None, form: str) -> None:
     if name in _NAMED:
         _print(Answer(("column", "type"), list(described(name))), form)
     elif name is not None:
-        _show_question(find(name))
+        _show_question(find(name), form)
     else:
         told = [(each.kind, each.name, each.title) for each in questions().values()]
         told += [("table", table, title) for table, title in _NAMED.items()]
@@ -239,7 +269,15 @@ def _print_list(rows: Sequence[Sequence[str]]) -> None:
     print_table(_LISTED, rows, otherwise=[f"{kind} {name}: {title}" for kind, name, title in rows])
 
 
-def _show_question(question: Question) -> None:
+def _show_question(question: Question, form: str) -> None:
+    if form == "json":
+        told = ("name", "kind", "title", "help", "query")
+        parameters = [parameter._asdict() for parameter in question.parameters]
+        print_json({name: getattr(question, name) for name in told} | {"parameters": parameters})
+        return
+    if form == "csv":
+        _print_csv((*_LISTED, "query"), [(question.kind, question.name, question.title, question.query)])
+        return
     print_lines([f"{question.name} ({question.kind})", "", *question.help.splitlines(), ""])
     for parameter in question.parameters:
         default = f" (default {parameter.default})" if parameter.default is not None else ""

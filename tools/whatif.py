@@ -28,11 +28,12 @@ from radixledger.tools.console import (
     progress,
     remark,
 )
+from radixledger.tools.near import near
 from radixledger.tools.numbers import Whole
 from radixledger.tools.places import check_place, new_file
 from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
-from radixledger.tools.run_argument import as_given, existing_run_argument
+from radixledger.tools.run_argument import as_given, run_argument
 from radixledger.tools.whatif_plot import plotted
 from radixledger.tools.whatif_tables import document, show
 
@@ -51,7 +52,7 @@ PLOTS = (".svg", ".html")
     + "\n\n\b\nSettings:\n"
     + "\n".join(f"  {name:<15} {meaning}" for name, meaning in SETTINGS.items())
 )
-@existing_run_argument
+@run_argument
 @click.option(
     "--set",
     "sets",
@@ -108,7 +109,7 @@ def command(
             progress=progress,
         )
     except BadSetting as error:
-        raise CommandFailure(f"{_flag_of(error.name, sets, grids)}: {error}", USAGE) from None
+        raise _refusal(_flag_of(error.name, sets, grids), error) from None
     except WorkerLost as error:
         raise CommandFailure(str(error), UNREADABLE) from None
     _tell(run, found, plot, as_json)
@@ -143,7 +144,7 @@ def _configurations(sets: tuple[str, ...], grids: tuple[str, ...]) -> Iterator[t
             settings = settings_of(text)
             yield _name(settings), settings
     except BadSetting as error:
-        raise CommandFailure(f"--set: {error}", USAGE) from None
+        raise _refusal("--set", error) from None
     axes: dict[str, list[dict[str, str]]] = {}
     for text in grids:
         name, _, values = text.partition("=")
@@ -152,7 +153,7 @@ def _configurations(sets: tuple[str, ...], grids: tuple[str, ...]) -> Iterator[t
         try:
             axes[name] = [settings_of(f"{name}={value}") for value in values.split(",")]
         except BadSetting as error:
-            raise CommandFailure(f"--grid: {error}", USAGE) from None
+            raise _refusal("--grid", error) from None
     if axes:
         for point in itertools.islice(itertools.product(*axes.values()), MOST_CONFIGURATIONS + 1):
             settings = {name: value for part in point for name, value in part.items()}
@@ -161,6 +162,11 @@ def _configurations(sets: tuple[str, ...], grids: tuple[str, ...]) -> Iterator[t
 
 def _name(settings: dict[str, str]) -> str:
     return ",".join(f"{name}={value}" for name, value in settings.items())
+
+
+def _refusal(flag: str, error: BadSetting) -> CommandFailure:
+    hint = "" if error.name in SETTINGS else near(error.name, SETTINGS)
+    return CommandFailure(f"{flag}: {error}{hint}", USAGE)
 
 
 def _flag_of(name: str, sets: tuple[str, ...], grids: tuple[str, ...]) -> str:

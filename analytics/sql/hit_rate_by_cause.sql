@@ -1,7 +1,7 @@
 -- Hit rate by cause: where every prompt token went, hit or not, and why; by rank, a row without one is the run.
 --
 -- The shares of a rank add up to 1, and that of `hit` is its hit rate. Where a cause is known, `hit_rate_kept` is what the rate would
--- be, had its tokens been kept and nothing else gone for them: a bound, no forecast. docs/reuse.md says what the kinds mean.
+-- be, had its tokens been kept and nothing else gone for them: a bound, no forecast. `radixledger replay lost-reuse` says the kinds in words.
 -- kind: report
 WITH fates AS (
     SELECT run, rank, admitted_seq, kind, cause, tokens, (rank, admitted_seq) AS admission

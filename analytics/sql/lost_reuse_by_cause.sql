@@ -1,7 +1,7 @@
 -- Lost reuse by cause: which evictions, reclaims and vetoes cost how many tokens of later prompts, by run and rank.
 --
 -- `lost` tokens would have hit until an event of this cause took them. `not_usable` ones were cached, but their window had been
--- given back; `never_cached` ones, perhaps, were freed and not kept (see docs/reuse.md). `pool` is the one that a start lacked.
+-- given back; `never_cached` ones, perhaps, were freed and not kept. `pool` is the one that a start lacked.
 -- `share` is of all prompt tokens of the rank; `steps_before`: from the event to the match, on average.
 -- kind: report
 SELECT

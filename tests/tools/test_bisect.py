@@ -85,7 +85,11 @@ def test_what_is_never_so_leaves_with_0(run: Path, capfd: Capture) -> None:
         ((), "give one of --law, --predicate and --sql"),
         (("--law", "a", "--predicate", "seq"), "give one of --law, --predicate and --sql"),
         (("--law", "every_page_has_one_owne"), "did you mean every_page_has_one_owner"),
-        (("--law", "zzz"), "docs/contracts.md names them"),
+        (("--law", "zzz"), "there are\n  a_backup_is_gathered_once\n"),
+        (
+            ("--law", "one_owner"),
+            "did you mean a_mapping_joins_pages_of_one_owner or every_page_has_one_owner?",
+        ),
         (("--predicate", "full.fre < 3"), "a pool has no fre; it has capacity, free"),
         (("--predicate", "open('x')"), "cannot be asked"),
         (("--sql", "no/such.sql"), "there is no file no/such.sql"),

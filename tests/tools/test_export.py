@@ -171,6 +171,44 @@ def test_kv_events_are_told_as_json_lines_where_no_endpoint_is_given(told: Told,
     assert router.seen("GPU") == prefixes(state_at(reader, reader.last_seq))
 
 
+class Interrupted:
+    """A publisher whose person presses Ctrl-C when all is published and it is asked to go on answering."""
+
+    published = replayed = 0
+    endpoints = ("tcp://127.0.0.1:1", "tcp://127.0.0.1:2")
+
+    def __enter__(self) -> "Interrupted":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def wait_for_subscriber(self, _: int) -> bool:
+        return True
+
+    def publish(self, _: bytes) -> None:
+        self.published += 1
+
+    def answer(self, wait_ms: int) -> None:
+        if wait_ms:
+            raise KeyboardInterrupt
+
+
+def test_who_publishes_is_told_what_it_waits_for_and_what_ends_it(
+    told: Told, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("radixledger.tools.export.kv_events._publisher", lambda *_: Interrupted())
+    ends = ["--bind", "tcp://127.0.0.1:1", "--replay-bind", "tcp://127.0.0.1:2"]
+    code, out, err = told("kv-events", run, *ends)
+    begun, published, stopped = err.splitlines()
+    assert (code, out) == (0, "")
+    assert begun.endswith("answering on tcp://127.0.0.1:2, from the first subscriber on: Ctrl-C ends it")
+    assert published.endswith(" batches published; still answering about them: Ctrl-C ends it")
+    assert stopped.startswith("stopped after ")
+    _, _, err = told("kv-events", run, *ends, "--leave")
+    assert err.splitlines()[1].endswith(" batches published")
+
+
 def test_what_goes_together_is_asked_for_together(told: Told, run: Path) -> None:
     code, _, err = told("kv-events", run, "--replay-bind", "tcp://127.0.0.1:*")
     assert code == 2

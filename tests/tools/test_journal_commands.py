@@ -196,7 +196,6 @@ def test_cat_stops_at_damage_and_goes_on_in_salvage(told: Told, run: Path) -> No
         (("cat", "RUN", "--since", "yesterday"), 2, "'yesterday' is no time"),
         (("cat", "RUN", "--type", "Freeed"), 2, "did you mean Freed"),
         (("cat", "RUN", "--type", "xyz"), 2, "events are: Aborted, Admitted"),
-        (("cat", "nowhere"), 2, "does not exist"),
         (("stats", "EMPTY"), 3, "holds no rank-NNNN folder"),
         (("doctor", "EMPTY"), 3, "holds no rank-NNNN folder"),
         (("recover", "EMPTY", "--to", "copy"), 3, "holds no rank-NNNN folder"),

@@ -1,5 +1,7 @@
 """`radixledger load` and `radixledger sql`: what they print, and the exit codes that scripts rely on."""
 
+import csv
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -202,6 +204,19 @@ def test_one_question_is_shown_whole(capfd: Capture) -> None:
     assert "FROM pages" in out
 
 
+def test_one_question_is_one_document_for_programs(capfd: Capture) -> None:
+    shown = json.loads(told(capfd, "sql", "--list", "page_life", "--json"))
+    assert (shown["name"], shown["kind"]) == ("page_life", "report")
+    assert shown["query"].startswith("SELECT")
+    assert [(each["name"], each["default"]) for each in shown["parameters"]] == [
+        ("page", None), ("pool", "full"), ("rank", "0"),
+    ]  # fmt: skip
+    ((*_, query),) = list(
+        csv.reader(io.StringIO(told(capfd, "sql", "--list", "page_life", "--format", "csv")))
+    )[1:]
+    assert query == shown["query"]
+
+
 def test_the_columns_of_a_table_are_shown(capfd: Capture) -> None:
     out = told(capfd, "sql", "--list", "pages", "--format", "csv")
     assert "page,INTEGER\n" in out
@@ -211,7 +226,12 @@ def test_the_columns_of_a_table_are_shown(capfd: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["nowhere"], "nowhere is neither a run nor a question"),
+        (["hit_rat"], "hit_rat is neither a run nor a question; did you mean hit_rate"),
+        (
+            ["RUN", "page_life", "--set", "paeg=3"],
+            "no parameter paeg (it has: page, pool, rank); did you mean page?",
+        ),
+        (["RUN", "--checks", "--set", "page=3"], "--set tells something to NAME or to -c QUERY"),
         (["RUN"], "ask one thing"),
         (["RUN", "double_free", "--checks"], "ask one thing"),
         (["RUN", "double_fre"], "no question called 'double_fre'"),
@@ -235,17 +255,28 @@ def test_what_is_loaded_is_asked_alone(run: Path, tmp_path: Path, capfd: Capture
     assert "is asked alone" in refused(capfd, "sql", tmp_path / "runs.duckdb", run, "hit_rate")
 
 
+def test_what_is_no_run_and_no_store_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    """DuckDB would take a file of JSON lines for a table."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "requests.jsonl").write_text('{"rid": "a", "input_ids": [1, 2]}\n')
+    said = refused(capfd, "sql", "requests.jsonl", "--checks", code=3)
+    assert (
+        "requests.jsonl cannot be opened: it is no DuckDB database, as `radixledger load` makes them" in said
+    )
+    assert "neither a run nor a question: there is no such folder" in refused(capfd, "sql", "nowhere", code=3)
+    assert "nowhere: there is no such folder" in refused(capfd, "sql", "nowhere", "-c", "FROM pages", code=3)
+    duckdb.connect("other.duckdb").close()
+    assert "not loaded by this version" in refused(capfd, "sql", "other.duckdb", "hit_rate", code=3)
+
+
 def test_places_that_are_something_else_are_wrong_usage(run: Path, tmp_path: Path, capfd: Capture) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("dear " * 2000)
     assert "holds other things" in refused(capfd, "load", run, "--to", tmp_path / "other")
-    assert "cannot be opened" in refused(capfd, "sql", tmp_path / "other" / "letter.txt", "hit_rate")
     (tmp_path / "trace.jsonl").write_text('{"input_length": 1}\n' * 100)
-    for words in (
-        ("sql", tmp_path / "trace.jsonl", "hit_rate"),
-        ("load", run, "--to", tmp_path / "trace.jsonl"),
-    ):
-        assert "cannot be opened" in refused(capfd, *words)
+    assert "cannot be opened" in refused(capfd, "load", run, "--to", tmp_path / "trace.jsonl")
     assert "write NAME=VALUE" in refused(capfd, "load", run, "--to", tmp_path / "new", "--label", "pair")
 
 

@@ -122,6 +122,9 @@ def test_the_plot_shows_every_configuration_with_its_figures(
     ("words", "said"),
     [
         (["--set", "pages=5"], "--set: pages"),
+        (["--set", "full_page=5"], "--set: full_page: is none of page_size, "),
+        (["--set", "full_page=5"], "; did you mean full_pages"),
+        (["--grid", "rout=legacy,radix"], "; did you mean route"),
         (["--set", "full_pages=none"], "--set: full_pages"),
         (["--set", "page_size=96"], "--set: page_size: 96 tokens are no multiple of 128"),
         (["--set", "route=tree"], "--set: route"),

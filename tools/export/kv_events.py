@@ -120,14 +120,19 @@ def _to_subscribers(
     encode = msgspec.msgpack.Encoder().encode
     with _publisher(bind, replay_bind, topic, lambda: map(encode, batches(reader))) as publisher:
         told, asked = publisher.endpoints
-        remark(f"publishing on {told}" + (f", answering on {asked}" if asked else ""))
+        begins = "as the journal grows" if follow else "from the first subscriber on"
+        remark(f"publishing on {told}{f', answering on {asked}' if asked else ''}, {begins}: Ctrl-C ends it")
         try:
             if not follow:
                 _wait_for_subscriber(publisher)
             for batch in batches(reader, _following(reader, publisher.answer) if follow else None, known):
                 publisher.publish(encode(batch))
                 publisher.answer(0)
-            remark(f"{count_text(publisher.published)} batches published")
+            more = stay and replay_bind is not None
+            remark(
+                f"{count_text(publisher.published)} batches published"
+                + ("; still answering about them: Ctrl-C ends it" if more else "")
+            )
             while stay and replay_bind is not None:
                 publisher.answer(POLL_MS)
         except KeyboardInterrupt:

@@ -65,8 +65,12 @@ class _Question(NamedTuple):
 )
 @run_of_one_rank_argument
 @rank_option
-@click.option("--law", metavar="NAME", help="Which law; docs/contracts.md and `replay verify` name them.")
-@click.option("--predicate", metavar="EXPR", help="A question to the state; docs/bisect.md has its names.")
+@click.option("--law", metavar="NAME", help="Which law; a NAME that is none is answered with all of them.")
+@click.option(
+    "--predicate",
+    metavar="EXPR",
+    help="A question to the state; a name in it that is none is answered with all of them.",
+)
 @click.option(
     "--sql",
     type=GivenPath(path_type=Path),
@@ -120,7 +124,8 @@ def _of_law(name: str) -> _Question:
         return _of_states(f"{name} is broken", of_laws([OF_STATES[name]]))
     if name in OF_EVENTS:
         return _Question(f"{name} is broken", lambda reader, _: _by_event(reader, name), by_halves=False)
-    hint = near(name, [*OF_STATES, *OF_EVENTS], ": docs/contracts.md names them")
+    laws = sorted({*OF_STATES, *OF_EVENTS})
+    hint = near(name, laws, "; there are\n  " + "\n  ".join(laws))
     raise CommandFailure(f"no law is called {name!r}{hint}", USAGE)
 
 

@@ -4,14 +4,14 @@ Not here: the stories themselves (`radixledger.replay.story`); this module parse
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from radixledger.cache.state import State
 from radixledger.journal.accounts import Pool
-from radixledger.journal.events import Opened
+from radixledger.journal.events import Admitted, Matched, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
 from radixledger.replay.seek import beginning_of, opened_of
@@ -28,6 +28,7 @@ from radixledger.tools.console import (
     print_json,
     remark,
 )
+from radixledger.tools.near import near
 from radixledger.tools.numbers import INT32_MAX, Whole
 from radixledger.tools.printable import say
 from radixledger.tools.ranks import rank_option, the_rank
@@ -38,6 +39,9 @@ from radixledger.tools.watching import watched
 
 CAPACITIES = {"full": "full_pages", "swa": "swa_pages", "recurrent": "recurrent_slots", "host": "host_pages"}
 """The pools whose pages have a story, each with the field of a configuration that says how many there are."""
+
+NAMES_KEPT = 10_000
+"""Request ids that a wrong one is compared with, the latest."""
 
 
 @click.command(
@@ -71,7 +75,7 @@ def command(
 ) -> None:  # fmt: skip
     """Tell the story of a page, a node or a request: who held what, who gave it up, why, and in which event.
 
-    Exit code 1 where a step of it contradicts the events before, or breaks a law.
+    Exit code 1 where a step of it contradicts the events before, or breaks a law; 2 for a request or node that never was.
     """
     if [page, slot, node, request].count(None) != 3:
         raise CommandFailure("give one of --page, --slot, --node and --request", USAGE)
@@ -86,22 +90,52 @@ def command(
     reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
     number = _page_of(reader, pool, page, slot) if pool is not None else 0
     begin = beginning_of(reader)
+    names: deque[str] = deque(_names_at(begin.state), NAMES_KEPT)
     with watched(run, reader.rank) as watch:
-        frames = watch(reader.frames(begin.next_seq))
+        frames = _naming(watch(reader.frames(begin.next_seq)), names)
         steps: list[AnyStep] = list(
             deque(_story(frames, begin.state, opened_of(reader), pool, number, node, request), last)
         )
     what = f"{pool.upper()} page {number}" if pool else f"node {node}" if node else f"request {request}"
+    was_there = bool(steps) or _was_there(begin.state, node, request, of_a_pool=of_a_pool)
+    if was_there:
+        _tell(steps, what, as_json=as_json)
+    for notice in reader.notices:
+        remark(notice)
+    if not was_there:
+        hint = near(request, names) if request is not None else ""
+        raise CommandFailure(f"rank {reader.rank} tells of no {what}{hint}", USAGE)
+    if any(step.wrong for step in steps):
+        exit_with(FINDINGS)
+
+
+def _tell(steps: Sequence[AnyStep], what: str, *, as_json: bool) -> None:
     if as_json:
         print_json([step_json(step) for step in steps])
     elif not steps:
         say(f"nothing ever happened to {what}")
     else:
         print_story(steps, what)
-    for notice in reader.notices:
-        remark(notice)
-    if any(step.wrong for step in steps):
-        exit_with(FINDINGS)
+
+
+def _names_at(base: State | None) -> list[str]:
+    return [request.rid for request in base.requests.values()] if base is not None else []
+
+
+def _naming(frames: Iterable[Frame], names: deque[str]) -> Iterator[Frame]:
+    """The frames; on the way the request ids in them become `names`."""
+    for frame in frames:
+        names.extend(event.rid for event in frame.events if isinstance(event, Admitted | Matched))
+        yield frame
+
+
+def _was_there(base: State | None, node: int | None, request: str | None, *, of_a_pool: bool) -> bool:
+    """Whether that to which nothing happened was there: pages always are, others where the journal begins with them."""
+    if of_a_pool or base is None:
+        return of_a_pool
+    if node is not None:
+        return node in base.nodes
+    return any(request in (live.rid, str(live.id)) for live in base.requests.values())
 
 
 def _story(
