@@ -22,6 +22,7 @@ from radixledger.analytics.queries import view_statements
 from radixledger.analytics.reuse import Telling, collect, merge, told_until
 from radixledger.analytics.store import LOADS, Loaded, StoreError, last_loaded
 from radixledger.analytics.tables import LAYOUT, TABLES, shown, vocabulary
+from radixledger.journal.disk import TEMPORARY, Disk, publish
 from radixledger.journal.units import Rank, Seq
 
 LAYOUT_FILE = "LAYOUT"
@@ -43,8 +44,8 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
-        if not any(path.iterdir()):
-            (path / LAYOUT_FILE).write_text(LAYOUT + "\n")
+        if not any(each.name != LAYOUT_FILE + TEMPORARY for each in path.iterdir()):
+            publish(Disk(), path / LAYOUT_FILE, [f"{LAYOUT}\n".encode()])
         _demand_layout(path)
         self._path = path
         self._lock = _lock(path / LAYOUT_FILE)

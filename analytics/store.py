@@ -69,9 +69,10 @@ class Database:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self.connection = _connect(path, read_only=False)
-        if not self.connection.execute("FROM duckdb_tables()").fetchall():
-            _declare(self.connection)
+        with _removed_if_not_made(path):
+            self.connection = _connect(path, read_only=False)
+            if not self.connection.execute("FROM duckdb_tables()").fetchall():
+                _declare(self.connection)
         _demand_layout(self.connection, path)
         self.connection.execute("SET threads = 1")  # the other thread of a load reads the journal
         if path is None:  # there is no file to bring up to date, yet it would be done again and again
@@ -161,6 +162,20 @@ def _transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         connection.rollback()
         raise
     connection.commit()
+
+
+@contextmanager
+def _removed_if_not_made(path: Path | None) -> Iterator[None]:
+    """Half a new database, of a disk that was full, would be no store and stand in the way of the next load."""
+    if path is None or path.exists():
+        yield
+        return
+    try:
+        yield
+    except BaseException:
+        for half in (path, path.with_name(path.name + ".wal")):
+            half.unlink(missing_ok=True)
+        raise
 
 
 _FILE_BEHIND = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"

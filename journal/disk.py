@@ -5,7 +5,8 @@ Rule: whatever the writer, the sealer, snapshots and retention change on a disk 
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 TEMPORARY = ".tmp"
@@ -59,6 +60,17 @@ class Disk:
         os.close(fd)
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An OSError that names no file, as a write to a full disk raises it, comes out with `path` in it."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
 def write_whole(disk: Disk, fd: int, data: bytes) -> None:
     """Append all of `data`, going on after short writes; raises OSError when the disk takes no more."""
     written = disk.write(fd, data)
@@ -77,9 +89,10 @@ def publish(disk: Disk, path: Path, chunks: Iterable[bytes]) -> None:
         disk.remove(temporary)
     fd = disk.create(temporary)
     try:
-        for chunk in chunks:
-            write_whole(disk, fd, chunk)
-        disk.sync(fd)
+        with naming(path):
+            for chunk in chunks:
+                write_whole(disk, fd, chunk)
+            disk.sync(fd)
     except BaseException:
         disk.close(fd)
         disk.remove(temporary)

@@ -7,7 +7,10 @@ import fcntl
 import os
 from pathlib import Path
 
+from radixledger.journal.disk import naming
 from radixledger.journal.errors import WriterBusy
+
+PID_DIGITS = 10
 
 
 class WriterLock:
@@ -21,7 +24,8 @@ class WriterLock:
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+            with naming(path):
+                os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
         except BlockingIOError:
             os.close(self._fd)
             raise WriterBusy(path, pid=holder(path)) from None
@@ -43,4 +47,4 @@ def holder(path: Path) -> int:
         text = path.read_text("ascii").strip()
     except (FileNotFoundError, ValueError):
         return 0
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) <= PID_DIGITS else 0

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from radixledger.journal.codec import Decoder, Encoder, NotEvents, fingerprint, gap_frame
 from radixledger.journal.cursor import Cursor, Placed
-from radixledger.journal.disk import TEMPORARY, Disk
+from radixledger.journal.disk import TEMPORARY, Disk, naming
 from radixledger.journal.errors import NoJournal, ReaderError, RunExists, WriterError
 from radixledger.journal.events import SCHEMA_VERSION, AnyEvent, Gap, Opened
 from radixledger.journal.folder import SnapshotRef, rank_folder, snapshot_path
@@ -72,9 +72,9 @@ def recover(
     elif making.exists():
         raise WriterError(f"{making} is where a copy is made, and what lies there is none: move it away")
     try:
-        _fill(
-            _Copy(making, done, {int(ref.seq) for ref in reader.snapshots()}, rewrite), reader, first, advance
-        )
+        copy = _Copy(making, done, {int(ref.seq) for ref in reader.snapshots()}, rewrite)
+        with naming(folder):
+            _fill(copy, reader, first, advance)
         if not done.segments:
             raise NoJournal(reader.folder, "there is no event that could be copied")
         Disk().remove(making / UNFINISHED)

@@ -23,6 +23,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from radixledger.journal.disk import naming
 from radixledger.journal.errors import KeyFileRefused
 from radixledger.journal.events import Admitted, AnyEvent, Finished, Matched, Opened, Transferred
 
@@ -150,7 +151,7 @@ def _create_key(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with os.fdopen(fd, "wb") as file:
+        with naming(path), os.fdopen(fd, "wb") as file:
             file.write(secrets.token_hex(KEY_BYTES).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())

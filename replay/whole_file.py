@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from radixledger.journal.disk import naming
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of `path` when all is written, and goes where something fails; raises OSError."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with beside.open("wb") as file:
+        with naming(path), beside.open("wb") as file:
             yield file
         beside.replace(path)
     finally:

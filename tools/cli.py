@@ -132,7 +132,11 @@ def radixledger() -> None:
 
 def main() -> None:
     """Run the command line and leave with one of the exit codes of `tools.console`."""
-    sys.exit(run())
+    try:
+        code = run()
+    except OSError:  # not even the failure could be told: stderr is a file on the disk that is full
+        code = UNREADABLE
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:

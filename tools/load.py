@@ -4,12 +4,14 @@ Rule: this command only reads journals. It can be repeated: what is loaded alrea
 that was cut short is gone on with.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 import duckdb
+import msgspec
 
 from radixledger.analytics.batch import MalformedEvent
 from radixledger.analytics.folder import Folder, is_folder
@@ -34,6 +36,8 @@ from radixledger.tools.places import check_outside_runs
 from radixledger.tools.reuse_rows import ToldRank, tell_reuse
 from radixledger.tools.run_argument import runs_argument
 from radixledger.tools.table import print_table
+
+INNER_MESSAGE = re.compile(r'"exception_message":("(?:[^"\\]|\\.)*")')
 
 salvage_flag = click.option(
     "--salvage", is_flag=True, help="Read around damage; a gap stands in for what is lost."
@@ -139,6 +143,14 @@ def told_plainly() -> Iterator[None]:
         raise CommandFailure(str(error), UNREADABLE) from error
     except duckdb.OutOfMemoryException as error:
         raise MemoryError(str(error)) from error
+    except (duckdb.IOException, duckdb.TransactionException) as error:
+        raise CommandFailure(f"DuckDB cannot go on: {_said_by(error)}", UNREADABLE) from error
+
+
+def _said_by(error: duckdb.Error) -> str:
+    """What went wrong; where DuckDB was writing on another thread, that is inside its message, as JSON."""
+    inner = INNER_MESSAGE.search(str(error))
+    return str(msgspec.json.decode(inner[1])) if inner else str(error)
 
 
 def _check_readable(runs: Sequence[Path], *, salvage: bool) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from radixledger.journal.disk import naming
 from radixledger.journal.errors import JournalError
 from radixledger.journal.events import Opened
 from radixledger.journal.reader import JournalReader
@@ -68,7 +69,7 @@ def compare(
         _Plan(name, settings, [configured(opened, settings) for opened in recorded])
         for name, settings in (*_as_recorded(recorded), *configurations.items())
     ]
-    with TemporaryDirectory(prefix="radixledger-whatif-") as folder:
+    with TemporaryDirectory(prefix="radixledger-whatif-") as folder, naming(Path(folder)):
         transcripts = _read(run, ranks, Path(folder), salvage, processes, progress, readers)
         return _sent_through(plans, transcripts, processes, progress)
 

@@ -4,9 +4,15 @@ Rule: each line is in the file before the next one is asked for.
 """
 
 import os
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Self
+
+from radixledger.journal.disk import Disk, naming, write_whole
+
+_DISK = Disk()
 
 
 class ResultFile:
@@ -17,18 +23,24 @@ class ResultFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
         if path.exists():
             path.open("ab").close()
         elif not os.access(path.parent, os.W_OK | os.X_OK):
             raise PermissionError(13, "no file can be made here", str(path.parent))
 
     def write(self, line: bytes) -> None:
-        """Put one line down."""
+        """Put one line down, whole or not at all."""
         if self._file is None:
-            self._file = self.path.open("wb")
-        self._file.write(line)
-        self._file.flush()
+            self._file = self.path.open("wb", buffering=0)
+        size = self._file.tell()
+        try:
+            with naming(self.path):
+                write_whole(_DISK, self._file.fileno(), line)
+        except OSError:
+            with suppress(OSError):
+                self._file.truncate(size)
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -37,6 +49,6 @@ class ResultFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file is None and error is None:
-            self._file = self.path.open("wb")
+            self._file = self.path.open("wb", buffering=0)
         if self._file is not None:
             self._file.close()
