@@ -7,6 +7,9 @@ when its command is called, see `lazy_group`. Rule: whatever happens, the exit c
 import os
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -106,16 +109,28 @@ ASKED_WRONGLY = (KeyFileRefused, NoSuchEvent, RunExists, WriterBusy)
 """Errors of a journal that another command line would not have met; all others mean: unreadable."""
 
 
+@contextmanager
+def _pipe_closed() -> Iterator[None]:
+    """A reader that went away (`| head`) is no failure, and no finding either; click leaves with 1."""
+    try:
+        yield
+    except BrokenPipeError:
+        _point_stdout_at_nothing()
+        exit_with(PIPE_CLOSED)
+
+
 class Door(LazyGroup):
     """The outermost group."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; a reader that went away (`| head`) is no failure, and no finding either."""
-        try:
+        """Run the command."""
+        with _pipe_closed():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            _point_stdout_at_nothing()
-            exit_with(PIPE_CLOSED)
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Read the command line, which prints `--help`."""
+        with _pipe_closed():
+            return super().make_context(*arguments, **options)
 
 
 @click.group(

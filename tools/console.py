@@ -247,8 +247,16 @@ def seconds_text(seconds: float) -> str:
     return f"{minutes} min {rest} s"
 
 
+class _Console(Console):
+    """A console whose closed pipe is told like that of everybody else; rich leaves with 1, which means findings."""
+
+    def on_broken_pipe(self) -> None:
+        """Called where the error is at hand."""
+        raise  # noqa: PLE0704
+
+
 def _console(*, stderr: bool) -> Console:
-    return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
+    return _Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
 
 
 def _advance_nothing(count: int) -> None:

@@ -17,6 +17,8 @@ from radixledger.tools.cli import COMMANDS, run
 from radixledger.tools.console import FINDINGS, CommandFailure, exit_with
 from radixledger.tools.lazy_group import Subcommand
 
+from ..replay.runs import written
+
 Plant = Callable[[Callable[[], None]], None]
 
 
@@ -238,6 +240,21 @@ sys.exit(cli.run(["chatter"]))
         talker.stdout.close()
         noise = talker.stderr.read()
     assert (talker.returncode, noise) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    "line", ["--help", "journal --help", "sql --list", "sql --list --json", "triage RUN --no-report"]
+)
+def test_a_pipe_that_nobody_reads_is_no_finding_whoever_writes_into_it(line: str, tmp_path: Path) -> None:
+    """Click answers `--help` before any command runs, and rich prints the tables; both would leave with 1."""
+    written(tmp_path / "run", 20)
+    here, there = os.pipe()
+    os.close(here)
+    program = "import sys; from radixledger.tools.cli import main; main()"
+    command = [sys.executable, "-c", program, *line.replace("RUN", str(tmp_path / "run")).split()]
+    done = subprocess.run(command, stdout=there, stderr=subprocess.PIPE, check=False)
+    os.close(there)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_a_program_that_was_started_with_its_output_closed_is_no_bug() -> None:
