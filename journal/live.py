@@ -8,7 +8,7 @@ file is cut back to where it was, so that a live segment ends whole or torn and 
 from contextlib import suppress
 from pathlib import Path
 
-from radixledger.journal.disk import Disk, naming, write_whole
+from radixledger.journal.disk import Disk, write_whole
 from radixledger.journal.errors import Damaged
 from radixledger.journal.frame import FrameFile, RawFrame, encode_frame
 from radixledger.journal.segment import Form, Heading, SegmentFile, encode_heading, open_headed, segment_name
@@ -30,8 +30,7 @@ class LiveWriter:
         self.fd = disk.create(self.path)
         head = encode_heading(heading, Form.LIVE)
         try:
-            with naming(self.path):
-                write_whole(disk, self.fd, head)
+            write_whole(disk, self.fd, head)
         except OSError:
             disk.close(self.fd)
             with suppress(OSError):

@@ -27,6 +27,7 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.lazy_group import LazyGroup, Subcommand
+from radixledger.tools.printable import speak_as_the_streams_can
 from radixledger.tools.run_argument import Copies
 
 COMMANDS: dict[str, Subcommand] = {
@@ -147,6 +148,7 @@ def radixledger() -> None:
 
 def main() -> None:
     """Run the command line and leave with one of the exit codes of `tools.console`."""
+    speak_as_the_streams_can()
     try:
         code = run()
     except OSError:  # not even the failure could be told: stderr is a file on the disk that is full

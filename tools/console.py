@@ -32,6 +32,7 @@ SIGNALLED = 128
 
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1
+WIDTH_UNKNOWN = 80
 PIPE_WIDTH = 10_000  # a pipe has no edge: rows stay whole, for grep and cut
 
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON document, for programs.")
@@ -256,7 +257,10 @@ class _Console(Console):
 
 
 def _console(*, stderr: bool) -> Console:
-    return _Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
+    console = _Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
+    if console.width < 1:  # COLUMNS=0 of a program that had no terminal either
+        console.width = WIDTH_UNKNOWN
+    return console
 
 
 def _advance_nothing(count: int) -> None:

@@ -132,6 +132,15 @@ def test_a_table_without_rows_says_so_at_every_width(
     assert capsys.readouterr().out.split("\n") == ["violations", "no rows", ""]
 
 
+def test_columns_of_nought_are_no_width(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A container that was given a terminal of no size says so."""
+    monkeypatch.setenv("COLUMNS", "0")
+    print_table(COLUMNS, ROWS)
+    assert capsys.readouterr().out.splitlines()[0].split() == ["rank", "check", "first", "event"]
+
+
 def test_a_row_stays_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("wide", "end"), [("x" * 500, "last")])
     assert capsys.readouterr().out.splitlines()[-1].split() == ["x" * 500, "last"]

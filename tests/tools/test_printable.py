@@ -1,6 +1,8 @@
 """What strangers wrote into a journal is shown and never obeyed: no escape, no line of theirs that looks like one of ours."""
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ from msgspec.structs import fields, replace
 
 from radixledger.journal.events import AnyEvent, Opened, Refused
 from radixledger.tools.cli import run as radixledger
-from radixledger.tools.printable import in_a_line, printable
+from radixledger.tools.printable import in_a_line, printable, speak_as_the_streams_can
 
 from ..cache.driven import SHAPES, Driven, FrameList, opened
 from ..incidents.journals import put_down
@@ -72,3 +74,25 @@ def test_text_in_many_letters_stays_as_it_is() -> None:
         assert printable(text) == in_a_line(text) == text
     assert printable("a\n\tb") == "a\n\tb"
     assert in_a_line("a\n\tb\r") == r"a\n\tb\r"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_a_stream_that_has_no_bytes_for_a_sign_is_told_what_says_the_same(
+    encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LANG=C, PYTHONIOENCODING=ascii: nothing fails, and what is not ours is spelled as JSON reads it."""
+    into = io.BytesIO()
+    stream = io.TextIOWrapper(into, encoding=encoding, write_through=True)
+    monkeypatch.setattr(sys, "stdout", stream)
+    speak_as_the_streams_can()
+    stream.write("free \u2192 request(\u4e16\U0001f600), \u2588\u2588")
+    said = into.getvalue().decode("ascii")
+    assert said == "free -> request(\\u4e16\\ud83d\\ude00), ##"
+    assert json.loads('"\\u4e16\\ud83d\\ude00"') == "\u4e16\U0001f600"
+
+
+def test_a_stream_of_utf_8_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf8", errors="surrogateescape")
+    monkeypatch.setattr(sys, "stdout", stream)
+    speak_as_the_streams_can()
+    assert stream.errors == "surrogateescape"
