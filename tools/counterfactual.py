@@ -121,17 +121,28 @@ def package_of(revision: str) -> Iterator[Path]:
     checkout = Path(radixledger.__file__).resolve().parents[2]
     with TemporaryDirectory(prefix="radixledger-") as room:
         _check_out(checkout, revision, Path(room))
+        if not (Path(room) / "src" / "radixledger" / "__init__.py").is_file():
+            raise CommandFailure(f"{revision} holds no package radixledger in src/", USAGE)
         yield Path(room) / "src"
 
 
 def _check_out(checkout: Path, revision: str, room: Path) -> None:
     """Unpack a git revision; raises CommandFailure."""
     archived = subprocess.run(
-        ["git", "-C", str(checkout), "archive", "--format=tar", revision], capture_output=True, check=False
+        ["git", "-C", str(checkout), "archive", "--format=tar", "--end-of-options", revision],
+        capture_output=True,
+        check=False,
     )
     if archived.returncode:
         raise CommandFailure(
             f"{revision!r} is no folder, and no git revision of {checkout}: give a checkout, or a folder with the package",
             USAGE,
         )
-    subprocess.run(["tar", "-x", "-C", str(room)], input=archived.stdout, check=True)
+    unpacked = subprocess.run(
+        ["tar", "-x", "-C", str(room)], input=archived.stdout, capture_output=True, check=False
+    )
+    if unpacked.returncode:
+        said = unpacked.stderr.decode(errors="replace").strip().splitlines() or [
+            f"tar left with {unpacked.returncode}"
+        ]
+        raise CommandFailure(f"{revision} could not be unpacked into {room}: {said[0]}")

@@ -1,5 +1,6 @@
 """Incidents are reduced to few commands, and the fixture fails on the wrong cache and passes on the lawful one."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from radixledger.replay.reduce.counterfactual import counterfactual
 from radixledger.replay.reduce.fixture import fixture
 from radixledger.replay.reduce.incident import Incident, NoSuchLaw, incident_of, laws
 from radixledger.replay.reduce.reduce import reduced
-from radixledger.replay.schedule.elsewhere import decided_here, performed_elsewhere
+from radixledger.replay.schedule.elsewhere import OtherRevisionFailed, decided_here, performed_elsewhere
+from radixledger.replay.schedule.played_rank import PlayedRank
 from radixledger.replay.schedule.redriven import redriven
 from radixledger.replay.schedule.stage import Stage
 
@@ -149,3 +151,58 @@ def test_memory_that_runs_out_while_commands_are_performed_is_nobodys_violation(
         decided_here(incident.opened, commands)
     with pytest.raises(MemoryError):
         redriven(incident.opened.route, incident.opened.config, commands)
+
+
+HOSTILE = {
+    "it prints": ('print("{}" * 9)', ""),
+    "it raises": ('raise RuntimeError("not today")', "RuntimeError: not today"),
+    "it leaves with 0": ("import os; os._exit(0)", "it left behind 0 of"),
+    "it leaves": ("import os; os._exit(5)", "it said nothing and left with 5"),
+    "its words are no text": (r'import os; os.write(2, b"\xff\n"); os._exit(5)', "\ufffd"),
+    "its events are none of ours": (
+        "from radixledger.journal import codec\ncodec.Encoder.encode = lambda *_: b'\\x91\\x93\\x63\\x01\\x02'",
+        "its answer cannot be read",
+    ),
+}
+"""What a revision does when it is imported, and what is told of it; nothing where its deciders answer all the same."""
+
+
+@pytest.mark.parametrize("behaviour", HOSTILE)
+def test_a_revision_that_gives_no_whole_answer_has_mended_nothing(behaviour: str, tmp_path: Path) -> None:
+    """N20: nothing that it prints is an answer, and leaving with 0 is none either."""
+    does, told = HOSTILE[behaviour]
+    source = Path(__file__).parents[2] / "src" / "radixledger"
+    package = tmp_path / "src" / "radixledger"
+    package.mkdir(parents=True)
+    for each in source.iterdir():
+        (package / each.name).symlink_to(each.resolve())
+    (package / "replay").unlink()
+    (package / "replay").mkdir()
+    (package / "replay" / "__init__.py").write_text(does + "\n")
+    incident = journaled(tmp_path, MUTANTS["a_heal_takes_pages_from_under_a_request"])
+    commands = [each.command for each in incident.recorded if each.command]
+    if not told:
+        assert performed_elsewhere(tmp_path / "src", incident.opened, commands) == decided_here(
+            incident.opened, commands
+        )
+        return
+    with pytest.raises(OtherRevisionFailed, match=re.escape(told)):
+        performed_elsewhere(tmp_path / "src", incident.opened, commands)
+
+
+def test_a_folder_without_the_package_is_not_answered_for_by_the_one_that_is_installed(
+    tmp_path: Path,
+) -> None:
+    incident = journaled(tmp_path, MUTANTS["a_heal_takes_pages_from_under_a_request"])
+    commands = [each.command for each in incident.recorded if each.command]
+    with pytest.raises(OtherRevisionFailed, match="it has no package radixledger"):
+        performed_elsewhere(tmp_path, incident.opened, commands)
+
+
+def test_a_rank_that_stops_has_failed_and_mended_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    incident = journaled(tmp_path, MUTANTS["a_heal_takes_pages_from_under_a_request"])
+    monkeypatch.setattr(PlayedRank, "stopped", True)
+    found = counterfactual(incident, decided_here)
+    assert (found.performed, found.failed[:16], found.mends) == (1, "the rank stopped", False)

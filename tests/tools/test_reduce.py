@@ -45,6 +45,7 @@ def test_what_was_asked_wrongly_is_told_with_what_would_do(capsys: pytest.Captur
     assert run(["reduce", str(CHECKOUT / "nowhere")]) == 3
     assert run(["counterfactual", str(SHIPPED), "--rank", "1", "--with", str(SHIPPED)]) == 2
     assert run(["counterfactual", str(SHIPPED), "--rank", "1", "--with", "no-such-revision"]) == 2
+    assert run(["counterfactual", str(SHIPPED), "--rank", "1", "--with", "HEAD:docs"]) == 2
     assert "no git revision" in capsys.readouterr().err
 
 
