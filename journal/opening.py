@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from radixledger.journal.belonging import Whose
 from radixledger.journal.codec import Encoder, fingerprint
-from radixledger.journal.disk import Disk, naming
+from radixledger.journal.disk import Disk
 from radixledger.journal.errors import ReaderError, RunExists
 from radixledger.journal.events import SCHEMA_VERSION, Opened
 from radixledger.journal.folder import LOCK_NAME, listing, open_segment, rank_folder
@@ -85,16 +85,15 @@ def open_rank(run: Path, opened: Opened, options: Options) -> Parts:
             whose=Whose(opened.run, opened.rank),
             remark=notices.append,
         )
-        with naming(folder):
-            pen = Pen(
-                folder,
-                _heading(opened, encoder, past, options),
-                options.disk,
-                limits=options.limits,
-                on_failure=options.on_failure,
-                durable=options.durable,
-                finished=upkeep.finished,
-            )
+        pen = Pen(
+            folder,
+            _heading(opened, encoder, past, options),
+            options.disk,
+            limits=options.limits,
+            on_failure=options.on_failure,
+            durable=options.durable,
+            finished=upkeep.finished,
+        )
     except BaseException:
         lock.release()
         raise

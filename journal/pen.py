@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from radixledger.journal.codec import gap_frame
-from radixledger.journal.disk import Disk
+from radixledger.journal.disk import Disk, naming
 from radixledger.journal.errors import JournalPoisoned
 from radixledger.journal.group_commit import GroupCommit, Mark, mark
 from radixledger.journal.live import LiveWriter
@@ -77,7 +77,10 @@ class Pen:
         self._folder, self._heading, self._disk, self._limits = folder, heading, disk, limits
         self._on_failure, self._durable, self._finished = on_failure, durable, finished
         self._failure: _Failure | None = None
-        self._segment: LiveWriter | None = self._begin(heading.seq_first, heading.chain, heading.created_ns)
+        with naming(folder):
+            self._segment: LiveWriter | None = self._begin(
+                heading.seq_first, heading.chain, heading.created_ns
+            )
         self._commit = GroupCommit(self._segment) if durable else None
 
     @property
