@@ -32,7 +32,7 @@ class Absent(Struct, frozen=True):
         """What to tell people."""
         many = len(self.missing) > 1
         return (
-            f"rank{'s' * many} {_spans(self.missing)} of {self.ranks} {'are' if many else 'is'} not here: run {self.run} has"
+            f"rank{'s' * many} {spans(self.missing)} of {self.ranks} {'are' if many else 'is'} not here: run {self.run} has"
             f" {self.ranks} ranks, as those that are here say, and nothing can be told of {'these' if many else 'this one'}"
         )
 
@@ -72,7 +72,7 @@ def _told_by(segments: Sequence[SegmentFile], rank: Rank) -> Iterator[tuple[str,
                 return
 
 
-def _spans(ranks: Sequence[Rank]) -> str:
+def spans(ranks: Sequence[Rank]) -> str:
     """`1, 4-7`."""
     runs = [list(each) for _, each in groupby(enumerate(ranks), lambda pair: pair[1] - pair[0])]
     return ", ".join(

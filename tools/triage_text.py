@@ -13,6 +13,7 @@ from radixledger.replay.triage.astray import Astray, Got
 from radixledger.replay.triage.causal_slice import SliceEvent
 from radixledger.replay.triage.ending import Ending
 from radixledger.replay.triage.explained import Explained
+from radixledger.replay.triage.many import by_verdict, verdict_of_many
 from radixledger.replay.triage.sentences import law_words, verdict
 from radixledger.replay.triage.triage import KINDS, RankTriage
 from radixledger.tools.console import (
@@ -32,8 +33,6 @@ from radixledger.tools.table import print_table
 LAST_SHOWN = 6
 PAGE_RUNS = 12
 GOT_SHOWN = 10
-QUIET_APART = 8
-"""Up to so many clean ranks have a line each."""
 HANDED_SHOWN = 4
 
 
@@ -45,14 +44,11 @@ def print_triage(told: list[RankTriage], absent: Sequence[Absent] = ()) -> None:
     told = sorted(told, key=_order)
     runs = len({each.run for each in told})
     names = dict(zip(map(id, told), _names(told), strict=True))
-    alike = [each for each in told if _is_quiet(each)]
-    if len(alike) <= QUIET_APART:
-        alike = []
-    apart = [each for each in told if not (alike and _is_quiet(each))]
+    apart, alike = by_verdict(told)
     print_lines([f"{each.sentence()}." for each in absent])
     print_lines([f"{names[id(each)]}: {' '.join(verdict(each))}" for each in apart])
     if alike:
-        print_lines([_verdict_of_many(alike, len(apart), one_run=runs == 1)])
+        print_lines([verdict_of_many(alike, others=bool(apart), one_run=runs == 1)])
     if runs > 1:
         print_lines([f"these are journals of {runs} runs: steps of one run are not those of another"])
     if len(told) > 1 and apart:
@@ -60,20 +56,6 @@ def print_triage(told: list[RankTriage], absent: Sequence[Absent] = ()) -> None:
     for each in apart:
         if each.kind != "clean" or all(other.kind == "clean" for other in told):
             _print_rank(each, f"{names[id(each)]}, " if len(told) > 1 else "")
-
-
-def _is_quiet(told: RankTriage) -> bool:
-    """Whether there is nothing to say of a rank but that it is clean."""
-    return told.kind == "clean" and told.ending.closed and not (told.damage or told.report.notices)
-
-
-def _verdict_of_many(told: list[RankTriage], others: int, *, one_run: bool) -> str:
-    which = f" ({ranges(sorted(each.rank for each in told))})" if one_run else ""
-    events = sum(each.report.events for each in told)
-    return (
-        f"{'the other ' if others else 'all '}{len(told)} ranks{which}: clean: no law is broken in {count_of(events, 'event')}; "
-        "each was closed by its writer."
-    )
 
 
 def _names(told: list[RankTriage]) -> list[str]:

@@ -7,6 +7,7 @@ from radixledger.replay.counted import counted
 from radixledger.replay.report.drawing import ACCOUNTS, WIDTH, accounts_of, capacity_of, chart, lanes
 from radixledger.replay.report.packet import Record
 from radixledger.replay.report.phrases import Sheet, shown
+from radixledger.replay.triage.many import by_verdict
 
 OPEN_AT_ONCE = 4
 STRETCHES_SHOWN = 3
@@ -27,12 +28,19 @@ def legend(sheets: Sequence[Sheet]) -> str:
 
 
 def charts(sheets: Sequence[Sheet]) -> str:
-    """The charts of all ranks; of many, those in which nothing was found are folded away."""
-    many = len(sheets) > OPEN_AT_ONCE
-    return "".join(
-        _folded(sheet, _rank(place, sheet)) if many and sheet.told.kind == "clean" else _rank(place, sheet)
+    """The charts of all ranks; of several, those in which nothing was found are folded away, of many behind all others."""
+    several = len(sheets) > OPEN_AT_ONCE
+    drawn = {
+        id(sheet.told): _folded(sheet, _rank(place, sheet))
+        if several and sheet.told.kind == "clean"
+        else _rank(place, sheet)
         for place, sheet in enumerate(sheets)
-    )
+    }
+    apart, alike = by_verdict([sheet.told for sheet in sheets])
+    others = "".join(drawn[id(each)] for each in alike)
+    if others:
+        others = f"<details><summary>{counted(len(alike), 'clean rank')}</summary>{others}</details>"
+    return "".join(drawn[id(each)] for each in apart) + others
 
 
 def _folded(sheet: Sheet, inside: str) -> str:

@@ -6,6 +6,7 @@ from radixledger.journal.absent import Absent
 from radixledger.replay.counted import counted
 from radixledger.replay.report.grid import NUMBER, TEXT, Column, Row, table
 from radixledger.replay.report.phrases import Sheet, go, law, shown
+from radixledger.replay.triage.many import by_verdict, verdict_of_many
 from radixledger.replay.triage.sentences import verdict
 from radixledger.replay.triage.triage import KINDS
 from radixledger.replay.verdict import RankReport
@@ -29,8 +30,20 @@ def headline(sheets: Sequence[Sheet], absent: Sequence[Absent] = ()) -> str:
         if gone
         else ""
     )
-    rows = [_row(place, sheet) for place, sheet in enumerate(sheets)]
-    return f"{first}{_banner(sheets)}{table(RANKS, rows, kind='ranks')}"
+    return f"{first}{_banner(sheets)}{_ranks(sheets)}"
+
+
+def _ranks(sheets: Sequence[Sheet]) -> str:
+    """The table of ranks; of many, those that are clean are folded away."""
+    rows = {id(sheet.told): _row(place, sheet) for place, sheet in enumerate(sheets)}
+    apart, alike = by_verdict([sheet.told for sheet in sheets])
+    shown_rows = table(RANKS, [rows[id(each)] for each in apart], kind="ranks") if apart else ""
+    if not alike:
+        return shown_rows
+    one_run = len({each.folder for each in alike}) == 1
+    text = shown(_sentence(verdict_of_many(alike, others=bool(apart), one_run=one_run)))
+    inside = table(RANKS, [rows[id(each)] for each in alike], kind="ranks")
+    return f"{shown_rows}<details><summary>{text}</summary>{inside}</details>"
 
 
 def _banner(sheets: Sequence[Sheet]) -> str:

@@ -14,6 +14,7 @@ from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import NO_PAGES, ROOT, Pages, Rank, RequestId, TokenCount
 from radixledger.journal.writer import JournalWriter
 from radixledger.replay.report.write import ReportSummary, write_report
+from radixledger.tools.drill import plant_double_free
 
 from ..cache.driven import Driven, opened
 from .report_reader import tracks_of
@@ -204,3 +205,27 @@ def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
     for page in pages:
         reported([tmp_path / "run"], page)
     assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+def test_of_many_ranks_the_clean_ones_are_folded_away_behind_the_wrong_one(tmp_path: Path) -> None:
+    for rank in range(11):
+        written(tmp_path / "run", 110, seed=11, rank=rank, ranks=11)
+    plant_double_free(tmp_path / "run", tmp_path / "wrong", Rank(4))
+    reported([tmp_path / "wrong"], tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    banner, shown, folded = (
+        page.index("First wrong event, rank 4"),
+        page.index('data-name="rank">rank 4'),
+        page.index("The other 10 ranks (0-3, 5-10): clean"),
+    )
+    assert (
+        banner
+        < shown
+        < folded
+        < page.index('data-name="rank">rank 0')
+        < page.index('data-name="rank">rank 10')
+    )
+    charts = page[page.index("How full the pools were") :]
+    assert (
+        charts.index("<h3>rank 4") < charts.index("10 clean ranks") < charts.index("<summary>rank 0, clean")
+    )

@@ -147,7 +147,7 @@ def test_many_clean_ranks_have_one_verdict_behind_that_of_the_wrong_one(
     lines = out.splitlines()
     assert code == 1
     assert lines[0].startswith("rank 4: event ")
-    assert lines[1].startswith("the other 10 ranks (0-3,5-10): clean: no law is broken in ")
+    assert lines[1].startswith("the other 10 ranks (0-3, 5-10): clean: no law is broken in ")
     assert [line.split()[:2] for line in lines if line.startswith(("4 ", "10 others"))][-1] == [
         "10",
         "others",
