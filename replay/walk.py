@@ -10,9 +10,10 @@ from typing import NamedTuple
 from radixledger.cache.evolve import evolve
 from radixledger.cache.laws.of_events import EventLaws
 from radixledger.cache.state import Finding, State
-from radixledger.journal.events import AnyEvent, Opened
+from radixledger.journal.events import AnyEvent, Gap, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.units import Seq
+from radixledger.replay.counted import counted
 from radixledger.replay.fold import begun, check_opened, enter
 from radixledger.replay.known import Known
 
@@ -62,6 +63,11 @@ def walk(
             if at == len(events) - 1:
                 found += laws.at_the_end(state, events)
             yield Walked(frame, state.seq, event, state, [] if known.lost_at else found)
+
+
+def lost_here(event: AnyEvent) -> str:
+    """How many events are missing where one tells of that; empty for others."""
+    return f"{counted(event.lost, 'event')} missing here" if isinstance(event, Gap) else ""
 
 
 def told_wrong(broken: Iterable[Finding]) -> str:

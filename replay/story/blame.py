@@ -26,7 +26,7 @@ from radixledger.journal.events import (
 from radixledger.journal.fields import PAGE_COLUMNS
 from radixledger.journal.frame import Frame
 from radixledger.journal.moves import Move, pages_of, whole_mappings, whole_moves
-from radixledger.replay.counted import counted
+from radixledger.replay.walk import lost_here
 
 UNKNOWN = -1
 """The holder of a page behind a gap."""
@@ -106,7 +106,7 @@ def _steps(
     given = list(_given(held, seq, event, pool, page))
     held.partner = _partner(held.partner, event, pool, page)
     if not given and (held.partner != before or isinstance(event, Gap)):
-        given = [(held.owner, held.owner, _gap_text(event))]
+        given = [(held.owner, held.owner, lost_here(event))]
     for giver, taker, wrong in given:
         if FREE in (held.owner, giver) and taker & 7 >= Kind.REQUEST:
             held.life += 1
@@ -162,10 +162,6 @@ def _partner(partner: int, event: AnyEvent, pool: Pool, page: int) -> int:
         elif pool is Pool.SWA and not swa and partner in full:
             partner = 0
     return partner
-
-
-def _gap_text(event: AnyEvent) -> str:
-    return f"{counted(event.lost, 'event')} missing here" if isinstance(event, Gap) else ""
 
 
 def _rid(rids: dict[int, str], account: int) -> str:

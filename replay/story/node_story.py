@@ -16,7 +16,8 @@ from radixledger.journal.events import Admitted, AnyEvent, Finished, Opened, Spl
 from radixledger.journal.frame import Frame
 from radixledger.journal.packed import whole_pages
 from radixledger.journal.units import NO_PAGES, Pages
-from radixledger.replay.walk import Walked, told_wrong, walk
+from radixledger.replay.known import Known
+from radixledger.replay.walk import Walked, lost_here, told_wrong, walk
 
 
 class NodeStep(Struct, frozen=True):
@@ -72,16 +73,20 @@ class _Look(NamedTuple):
 
 
 def node_story(
-    frames: Iterable[Frame], number: int, base: State | None = None, opened: Opened | None = None
+    frames: Iterable[Frame],
+    number: int,
+    base: State | None = None,
+    opened: Opened | None = None,
+    known: Known | None = None,
 ) -> Iterator[NodeStep]:
     """Everything that happened to node `number`, in order; `base` is the state that the frames go on from; opened: as in `fold.begun`.
 
-    Raises Unfoldable and whatever reading raises.
+    known: as in `walk`. Where events are missing a step says so; what those behind it tell goes on from what was known before. Raises Unfoldable and whatever reading raises.
     """
     life, before = 0, _look(base, number)
-    for walked in walk(frames, base, opened):
+    for walked in walk(frames, base, opened, known):
         now = _look(walked.state, number)
-        if now == before and not _names(walked.event, number):
+        if now == before and not _names(walked.event, number) and not lost_here(walked.event):
             continue
         if before is None and now is None:
             continue
@@ -122,7 +127,7 @@ def _step(walked: Walked, life: int, before: _Look | None, now: _Look | None) ->
         time_ns=walked.frame.time_ns,
         step=walked.frame.step,
         event=type(event).__name__,
-        what=", ".join(_differences(before, now, event)) or "named",
+        what=", ".join(_differences(before, now, event)) or ("not known" if lost_here(event) else "named"),
         cause=label_of(event),
         request=request,
         rid=live.rid if live is not None else getattr(event, "rid", ""),
@@ -138,7 +143,7 @@ def _step(walked: Walked, life: int, before: _Look | None, now: _Look | None) ->
         full_locks=now.full_locks if now else 0,
         swa_locks=now.swa_locks if now else 0,
         boundary=shown.boundary,
-        wrong=told_wrong(walked.broken),
+        wrong=lost_here(event) or told_wrong(walked.broken),
     )
 
 

@@ -22,6 +22,7 @@ from radixledger.journal.events import (
     AnyEvent,
     Extended,
     Finished,
+    Gap,
     Locked,
     Matched,
     Opened,
@@ -36,7 +37,8 @@ from radixledger.journal.frame import Frame
 from radixledger.journal.moves import pages_of, whole_moves
 from radixledger.journal.packed import whole_ids, whole_pages
 from radixledger.journal.units import RequestId
-from radixledger.replay.walk import Walked, told_wrong, walk
+from radixledger.replay.known import Known
+from radixledger.replay.walk import Walked, lost_here, told_wrong, walk
 
 NONE: NDArray[np.int64] = np.empty(0, np.int64)
 STOPS = {int(stop): stop.name.lower() for stop in Stop}
@@ -73,18 +75,23 @@ class RequestStep(Struct, frozen=True):
 
 
 def request_story(
-    frames: Iterable[Frame], asked: str, base: State | None = None, opened: Opened | None = None
+    frames: Iterable[Frame],
+    asked: str,
+    base: State | None = None,
+    opened: Opened | None = None,
+    known: Known | None = None,
 ) -> Iterator[RequestStep]:
     """Every event of the request that is called `asked`, in order: its request id, or else its number.
 
-    `base` is the state that the frames go on from; opened: as in `fold.begun`. Raises Unfoldable and whatever reading raises.
+    `base` is the state that the frames go on from; opened: as in `fold.begun`; known: as in `walk`. Where events are missing while it lives
+    a step says so. Raises Unfoldable and whatever reading raises.
     """
     story = _Story(asked, base)
-    for walked in walk(frames, base, opened):
+    for walked in walk(frames, base, opened, known):
         event = walked.event
         if isinstance(event, Admitted | Matched) and event.rid == asked:
             story.numbers.add(event.request)
-        for number in story.concerned(event):
+        for number in story.concerned(event, walked.state):
             yield story.step(walked, number)
 
 
@@ -98,8 +105,11 @@ class _Story:
         self._held = {number: _held(base, number) for number in self.numbers}
         self._attempts = 0
 
-    def concerned(self, event: AnyEvent) -> Iterator[int]:
-        """The numbers of the request that an event names."""
+    def concerned(self, event: AnyEvent, state: State) -> Iterator[int]:
+        """The numbers of the request that an event names, or that live where events are missing."""
+        if lost_here(event):
+            yield from sorted(self.numbers & state.requests.keys())
+            return
         read = _NAMED.get(type(event))
         named = read(event) if read is not None else ()
         for number in sorted(self.numbers):
@@ -133,7 +143,7 @@ class _Story:
             gave=gave,
             full=held.get("FULL", 0),
             swa=held.get("SWA", 0),
-            wrong=told_wrong(walked.broken),
+            wrong=lost_here(event) or told_wrong(walked.broken),
         )
 
     def _holding(self, state: State, number: int, took: dict[str, list[int]]) -> dict[str, int]:
@@ -169,6 +179,8 @@ def _held(base: State | None, number: int) -> dict[str, NDArray[np.int64]]:
 
 def _detail(event: AnyEvent, number: int) -> str:
     match event:
+        case Gap():
+            return "not known from here on"
         case Admitted():
             return f"{event.prefix} of {event.prompt} tokens from the tree"
         case Matched():

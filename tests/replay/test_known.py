@@ -1,5 +1,6 @@
 """Where events are missing a healthy rank is accused of nothing, and what is not known is said (J11, J14)."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -121,3 +122,25 @@ def test_the_report_names_every_damaged_rank_and_no_owner_at_an_end_that_is_not_
     banner = page[page.index('class="banner bad"') :].partition("</div>")[0]
     assert banner.count("damaged: ") + banner.count("Damaged: ") == 2
     assert f"at the end: not known behind the gap of event {LOST}" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "row"),
+    [
+        ("--pool full --page 50", ["request(136)", "not known"]),
+        ("--node 20", ["not known"]),
+        ("--request chat-19", ["not known from here on"]),
+    ],
+)
+def test_a_life_says_where_it_has_a_hole(
+    run: Path, words: str, row: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """J14: of a page, a node and a request; what stands behind it is what events say."""
+    assert radixledger(["replay", "blame", *words.split(), str(run), "--salvage", "--json"]) == 1
+    out, err = capsys.readouterr()
+    (hole,) = [step for step in json.loads(out) if step["event"] == "Gap"]
+    assert (hole["seq"], hole["wrong"]) == (LOST, "440 events missing here")
+    assert f"events are missing at event {LOST}: behind it the state is not known" in " ".join(err.split())
+    assert radixledger(["replay", "blame", *words.split(), str(run), "--salvage"]) == 1
+    told = capsys.readouterr().out
+    assert all(each in told for each in row)

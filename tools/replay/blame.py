@@ -14,7 +14,8 @@ from radixledger.journal.accounts import Pool
 from radixledger.journal.events import Admitted, Matched, Opened
 from radixledger.journal.frame import Frame
 from radixledger.journal.reader import JournalReader
-from radixledger.replay.seek import beginning_of, opened_of
+from radixledger.replay.known import Known, unknown_words
+from radixledger.replay.seek import beginning_of, opened_of, standing_in
 from radixledger.replay.story.blame import story
 from radixledger.replay.story.node_story import node_story
 from radixledger.replay.story.request_story import request_story
@@ -89,12 +90,12 @@ def command(
         raise CommandFailure("--pool says where a --page or a --slot is, and goes with nothing else", USAGE)
     reader = JournalReader(run, the_rank(run, rank), salvage=salvage)
     number = _page_of(reader, pool, page, slot) if pool is not None else 0
-    begin = beginning_of(reader)
+    begin, known = beginning_of(reader), Known(standing_in(reader))
     names: deque[str] = deque(_names_at(begin.state), NAMES_KEPT)
     with watched(run, reader.rank) as watch:
-        frames = _naming(watch(reader.frames(begin.next_seq)), names)
+        frames = _naming(known.frames(reader, watch(reader.frames(begin.next_seq))), names)
         steps: list[AnyStep] = list(
-            deque(_story(frames, begin.state, opened_of(reader), pool, number, node, request), last)
+            deque(_story(frames, begin.state, opened_of(reader), known, pool, number, node, request), last)
         )
     what = f"{pool.upper()} page {number}" if pool else f"node {node}" if node else f"request {request}"
     was_there = bool(steps) or _was_there(begin.state, node, request, of_a_pool=of_a_pool)
@@ -102,6 +103,10 @@ def command(
         _tell(steps, what, as_json=as_json)
     for notice in reader.notices:
         remark(notice)
+    for each in known.stretches:
+        remark(
+            f"{unknown_words(each.lost_at)}; told there is what events say, on top of what was known before"
+        )
     if not was_there:
         hint = near(request, names) if request is not None else ""
         raise CommandFailure(f"rank {reader.rank} tells of no {what}{hint}", USAGE)
@@ -142,17 +147,26 @@ def _story(
     frames: Iterable[Frame],
     base: State | None,
     opened: Opened | None,
+    known: Known,
     pool: str | None,
     number: int,
     node: int | None,
     request: str | None,
 ) -> Iterator[AnyStep]:
     if pool is not None:
-        yield from story(frames, Pool[pool.upper()], number, base)
+        yield from story(_looked_at(frames, known), Pool[pool.upper()], number, base)
     elif node is not None:
-        yield from node_story(frames, node, base, opened)
+        yield from node_story(frames, node, base, opened, known)
     else:
-        yield from request_story(frames, request or "", base, opened)
+        yield from request_story(frames, request or "", base, opened, known)
+
+
+def _looked_at(frames: Iterable[Frame], known: Known) -> Iterator[Frame]:
+    """The same frames; a page's story folds no state, and says itself where events are missing."""
+    for frame in frames:
+        for seq, event in enumerate(frame.events, frame.seq_first):
+            known.look(seq, event)
+        yield frame
 
 
 def _page_of(reader: JournalReader, pool: str, page: int | None, slot: int | None) -> int:

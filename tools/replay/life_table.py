@@ -88,6 +88,8 @@ def _row(step: AnyStep) -> Row:
 def _page_row(step: LifeStep) -> Row:
     life = str(step.life) if step.life else "before"
     taker = "stays" if step.taker == step.giver else describe(step.taker)
+    if step.event == "Gap":
+        taker = "not known"
     return [
         life, str(step.seq), time_text(step.time_ns), str(step.step), step.event, describe(step.giver), taker,
         step.rid, step.cause, str(step.partner or ""), step.wrong,
