@@ -144,3 +144,12 @@ def test_a_life_says_where_it_has_a_hole(
     assert radixledger(["replay", "blame", *words.split(), str(run), "--salvage"]) == 1
     told = capsys.readouterr().out
     assert all(each in told for each in row)
+
+
+def test_what_a_journal_with_a_hole_tells_nothing_of_may_be_in_the_hole(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """J11: so it is no wrong usage to ask for it."""
+    assert radixledger(["replay", "blame", "--node", "999999", str(run), "--salvage"]) == 1
+    assert "it may be among the events that are missing" in " ".join(capsys.readouterr().err.split())
+    assert radixledger(["replay", "blame", "--node", "999999", str(INCIDENT), "--rank", "0"]) == 2

@@ -109,7 +109,9 @@ def command(
         )
     if not was_there:
         hint = near(request, names) if request is not None else ""
-        raise CommandFailure(f"rank {reader.rank} tells of no {what}{hint}", USAGE)
+        hint += "; it may be among the events that are missing" if known.stretches else ""
+        code = FINDINGS if known.stretches else USAGE
+        raise CommandFailure(f"rank {reader.rank} tells of no {what}{hint}", code)
     if any(step.wrong for step in steps):
         exit_with(FINDINGS)
 
