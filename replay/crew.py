@@ -1,7 +1,7 @@
 """Work that is done by several processes at once, with one count of how far it is.
 
 A worker is told to stop by a flag that it looks at now and then, so that an interrupt leaves nobody behind and prints no
-tracebacks; it also stops when its parent is gone. Rule: the caller's process alone handles interrupts.
+tracebacks; it also ends when its parent is gone. Rule: the caller's process alone handles interrupts.
 """
 
 import os
@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -37,13 +38,12 @@ class Stopped(Exception):
 
 
 class _Shared(NamedTuple):
-    """What a worker knows of its parent."""
+    """What a worker shares with its parent."""
 
     done: Any
     """How many steps all workers did: a shared int64."""
     stop: Any
     """A shared flag."""
-    parent: int
 
 
 _shared: _Shared | None = None
@@ -53,6 +53,15 @@ def _begin(shared: _Shared) -> None:
     global _shared  # noqa: PLW0603 — a worker process is one job's, and this is how it is told of its parent
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _shared = shared
+    Thread(target=_go_with_parent, daemon=True).start()
+
+
+def _go_with_parent() -> None:
+    """End this worker when its parent is gone: one that waits for work never looks, and would wait for ever."""
+    parent = parent_process()
+    assert parent is not None, "only a worker begins here"
+    parent.join()
+    os._exit(1)
 
 
 class Steps:
@@ -77,7 +86,7 @@ class Steps:
     def _share(self, steps: int) -> None:
         shared = _shared
         assert shared is not None, "a worker was told of its parent when it began"
-        if shared.stop.is_set() or os.getppid() != shared.parent:
+        if shared.stop.is_set():
             raise Stopped
         with shared.done.get_lock():
             shared.done.value += steps
@@ -96,7 +105,7 @@ def done_by(processes: int, work: Sequence[Callable[[Steps], T]], advance: Calla
             steps.close()
         return results
     context = get_context("spawn")
-    shared = _Shared(context.Value("q", 0), context.Event(), os.getpid())
+    shared = _Shared(context.Value("q", 0), context.Event())
     pool = ProcessPoolExecutor(
         min(processes, len(work)), mp_context=context, initializer=_begin, initargs=(shared,)
     )

@@ -16,6 +16,7 @@ from radixledger.journal.units import Rank
 from radixledger.replay.by_rank import Gather, Place, Work, at_once
 from radixledger.replay.crew import WorkerLost
 from radixledger.tools.console import CommandFailure, progress
+from radixledger.tools.leaving import leaving_when_told
 from radixledger.tools.numbers import Whole
 from radixledger.tools.watching import watched
 
@@ -41,7 +42,7 @@ def gathering(processes: int | None) -> Gather:
         if most == 1 or len(work) == 1 or events < EVENTS_WORTH_A_PROCESS * len(work):
             return [each(watched) for each in work]
         try:
-            with progress(f"{len(work)} ranks", events) as advance:
+            with leaving_when_told(), progress(f"{len(work)} ranks", events) as advance:
                 return at_once(most, work, advance)
         except WorkerLost as error:
             raise CommandFailure(str(error)) from error

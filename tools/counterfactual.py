@@ -31,6 +31,7 @@ from radixledger.tools.console import (
     print_lines,
     waiting,
 )
+from radixledger.tools.leaving import leaving_when_told
 from radixledger.tools.printable import say
 from radixledger.tools.ranks import rank_option, the_rank
 from radixledger.tools.run_argument import as_given, run_of_one_rank_argument
@@ -119,7 +120,7 @@ def package_of(revision: str) -> Iterator[Path]:
     if given.is_dir():
         raise CommandFailure(f"{revision} holds no package radixledger, neither in src/ nor itself", USAGE)
     checkout = Path(radixledger.__file__).resolve().parents[2]
-    with TemporaryDirectory(prefix="radixledger-") as room:
+    with leaving_when_told(), TemporaryDirectory(prefix="radixledger-") as room:
         _check_out(checkout, revision, Path(room))
         if not (Path(room) / "src" / "radixledger" / "__init__.py").is_file():
             raise CommandFailure(f"{revision} holds no package radixledger in src/", USAGE)

@@ -9,20 +9,18 @@ one that is not is unreadable, in every command.
 
 import os
 import re
-import signal
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import current_thread, main_thread
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from radixledger.journal.units import Rank
-from radixledger.tools.console import SIGNALLED, USAGE, CommandFailure, GivenPath
+from radixledger.tools.console import USAGE, CommandFailure, GivenPath
 from radixledger.tools.lazy_group import imported
+from radixledger.tools.leaving import leaving_when_told
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)")
 """How a URL begins: `s3://...`, or a chain of them, `zip::https://...`."""
@@ -102,32 +100,10 @@ def _brought(how: str, run: Path | str, *more: Choose) -> Path:
     context = click.get_current_context()
     room = TemporaryDirectory(prefix="radixledger-")
     context.find_root().call_on_close(room.cleanup)
-    with _leaving_when_told():
+    with leaving_when_told():
         copy: Path = imported("radixledger.tools.fetch", how)(str(run), Path(room.name), *more)
     context.ensure_object(Copies).add(copy, str(run))
     return copy
-
-
-@contextmanager
-def _leaving_when_told() -> Iterator[None]:
-    """While a run is fetched, SIGTERM and SIGHUP end the command by the door, so that no half of a copy is left.
-
-    Not longer: Python would keep such a signal until a query of DuckDB has ended.
-    """
-    signals = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
-    if current_thread() is not main_thread():
-        signals = []  # those are the main thread's to take
-    for each in signals:
-        signal.signal(each, _leave)
-    try:
-        yield
-    finally:
-        for each in signals:
-            signal.signal(each, signal.SIG_DFL)
-
-
-def _leave(number: int, _: object) -> NoReturn:
-    raise SystemExit(SIGNALLED + number)
 
 
 def only_rank(ranks: Sequence[Rank], run: str) -> Rank:

@@ -28,6 +28,7 @@ from radixledger.tools.console import (
     progress,
     remark,
 )
+from radixledger.tools.leaving import leaving_when_told
 from radixledger.tools.near import near
 from radixledger.tools.numbers import Whole
 from radixledger.tools.places import check_place, new_file
@@ -100,14 +101,15 @@ def command(
             USAGE,
         )
     try:
-        found = compare(
-            run,
-            the_ranks(run, ranks),
-            configurations,
-            processes=processes or os.cpu_count() or 1,
-            salvage=salvage,
-            progress=progress,
-        )
+        with leaving_when_told():
+            found = compare(
+                run,
+                the_ranks(run, ranks),
+                configurations,
+                processes=processes or os.cpu_count() or 1,
+                salvage=salvage,
+                progress=progress,
+            )
     except BadSetting as error:
         raise _refusal(_flag_of(error.name, sets, grids), error) from None
     except WorkerLost as error:

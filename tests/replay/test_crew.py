@@ -2,8 +2,11 @@
 
 import multiprocessing
 import os
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -29,6 +32,11 @@ def endless(steps: Steps) -> None:
 
 def failing(steps: Steps) -> None:
     raise OSError(28, "No space left on device")
+
+
+def waiting(steps: Steps) -> None:
+    os.write(1, b"here\n")
+    Event().wait()
 
 
 def killed(steps: Steps) -> None:
@@ -64,3 +72,19 @@ def test_a_failure_of_one_stops_the_others() -> None:
 def test_a_worker_that_is_killed_is_missed() -> None:
     with pytest.raises(WorkerLost, match="--processes"):
         done_by(2, [killed, killed], lambda _: None)
+
+
+def test_workers_go_with_a_parent_that_is_killed() -> None:
+    """Those that wait for work and those in the middle of it: the pipe that all of them write to comes to its end."""
+    program = (
+        "from tests.replay.test_crew import counted, done_by, partial, waiting\n"
+        "if __name__ == '__main__': done_by(3, [partial(counted, 1), waiting, waiting], lambda _: None)"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2], text=True
+    ) as parent:
+        assert parent.stdout is not None
+        assert [parent.stdout.readline() for _ in range(2)] == ["here\n"] * 2
+        parent.kill()
+        assert parent.stdout.read() == ""
