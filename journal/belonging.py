@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from radixledger.journal.errors import NotOurs, ReaderError
+from radixledger.journal.errors import NoJournal, NotOurs, ReaderError
 from radixledger.journal.folder import Listing, open_segment
 from radixledger.journal.segment import SegmentFile, UnfinishedHeading
 from radixledger.journal.snapshot import read_head
@@ -83,6 +83,19 @@ class Sieve:
             with suppress(ReaderError, UnfinishedHeading, OSError), closing(open_segment(listed)) as segment:
                 self._known[listed.path] = Whose(segment.heading.run, segment.heading.rank)
         return self._known.get(listed.path)
+
+
+def demand_any_of(rank: Rank, files: Listing, folder: Path) -> None:
+    """Raise NoJournal where segments say whose they are, and none that it is of this rank: a copy of them would be theirs."""
+    told = Sieve(rank).told(files)
+    if not told or any(whose.rank == rank for whose in told.values()):
+        return
+    theirs = "; ".join(sorted({str(whose) for whose in told.values()}))
+    raise NoJournal(
+        folder,
+        f"no segment in this folder of rank {rank} says that it is of that rank, and none is copied: they are of {theirs}; "
+        "where folders were exchanged, give each the number of its own rank",
+    )
 
 
 def demand_ours(files: Listing, rank: Rank) -> None:

@@ -13,12 +13,13 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from radixledger.journal.belonging import demand_any_of
 from radixledger.journal.codec import Decoder, Encoder, NotEvents, fingerprint, gap_frame
 from radixledger.journal.cursor import Cursor, Placed
 from radixledger.journal.disk import TEMPORARY, Disk, naming
 from radixledger.journal.errors import NoJournal, ReaderError, RunExists, WriterError
 from radixledger.journal.events import SCHEMA_VERSION, AnyEvent, Gap, Opened
-from radixledger.journal.folder import SnapshotRef, rank_folder, snapshot_path
+from radixledger.journal.folder import SnapshotRef, listing, rank_folder, snapshot_path
 from radixledger.journal.frame import RawFrame, chain_start
 from radixledger.journal.live import LiveWriter
 from radixledger.journal.reader import JournalReader
@@ -60,10 +61,11 @@ def recover(
 ) -> Recovered:
     """Copy one rank of `run` into the run `to`, which must not have that rank; `advance` is told of events.
 
-    Raises NoJournal where there is no event to copy, RunExists, WriterError where something else lies in the way, TooNew and OSError.
+    Raises NoJournal where there is no event of this rank to copy, RunExists, WriterError where something else lies in the way, TooNew and OSError.
     """
     folder = demand_absent(to, rank)
     reader = JournalReader(run, rank, salvage=True)
+    demand_any_of(rank, listing(reader.folder), reader.folder)
     first = reader.first_seq
     done = Recovered(rank, str(folder))
     making = folder.with_name(folder.name + TEMPORARY)

@@ -92,7 +92,12 @@ class RankReport(Struct):
     @property
     def clean(self) -> bool:
         """Whether nothing was found, nothing is missing, and everything could be read (J11)."""
-        return not (self.broken or self.gaps or self.unreadable)
+        return not (self.has_findings or self.unreadable)
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether something was found or is missing in what could be read, however far that was."""
+        return bool(self.broken or self.gaps)
 
     def tell(
         self, finding: Finding, frame: Frame, lawful_at: int | None = None, *, by_pages: bool = False

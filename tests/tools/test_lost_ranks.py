@@ -239,3 +239,59 @@ def test_what_may_not_be_read_is_sent_neither_to_the_doctor_nor_to_be_recovered(
     assert "chmod" in out
     assert "doctor" not in out
     assert "recover" not in out
+
+
+def test_a_finding_of_one_rank_is_told_by_the_exit_code_though_another_cannot_be_read(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    """J14: `verify` and `triage` alike; what cannot be read alone is 3."""
+    incident = tmp_path / "incident"
+    shutil.copytree(Path(__file__).parents[2] / "docs" / "incident", incident)
+    for segment in (incident / "rank-0000").glob("*.s*"):
+        segment.write_bytes(b"spoiled")
+    code, out, _ = told(f"replay verify {incident}", capsys)
+    assert code == 1
+    assert "rank 0: unreadable from here on" in out
+    assert "rank 1, first wrong event" in out
+    assert told(f"triage {incident} --no-report", capsys)[0] == 1
+    assert told(f"replay verify {incident} --rank 0", capsys)[0] == 3
+
+
+def test_the_help_of_verify_says_that_findings_win(capsys: Capture) -> None:
+    assert "3: nothing was found, and not all could be read" in " ".join(
+        told("replay verify --help", capsys)[1].split()
+    )
+
+
+@pytest.fixture
+def exchanged(run: Path) -> Path:
+    """Two ranks whose folders have each other's number, and a third in its place."""
+    written(run, 60, seed=2, rank=2, ranks=3)
+    (run / "rank-0000").rename(run / "other")
+    (run / "rank-0001").rename(run / "rank-0000")
+    (run / "other").rename(run / "rank-0001")
+    return run
+
+
+@pytest.mark.parametrize("command", ["recover", "redact"])
+def test_folders_that_were_exchanged_are_not_copied_under_the_wrong_number(
+    command: str, exchanged: Path, capsys: Capture
+) -> None:
+    """J3: the rank in its place is copied, and the copy can be read without a word."""
+    code, out, err = told(f"journal {command} run --to copy", capsys)
+    assert code == 1
+    said = " ".join(f"{out} {err}".split())
+    for rank, other in ((0, 1), (1, 0)):
+        assert f"no segment in this folder of rank {rank} says that it is of that rank" in said
+        assert f"they are of run driven, rank {other}" in said
+    assert [each.name for each in Path("copy").iterdir() if each.is_dir()] == ["rank-0002"]
+    assert told("replay verify copy --rank 2", capsys)[0] == 0
+
+
+def test_a_folder_that_has_another_ranks_number_is_not_recovered_alone(
+    exchanged: Path, capsys: Capture
+) -> None:
+    code, _, err = told("journal recover run --to copy --rank 1", capsys)
+    assert code == 3
+    assert "they are of run driven, rank 0" in err
+    assert not Path("copy/rank-0001").exists()

@@ -61,7 +61,8 @@ def command(
 ) -> None:
     """Fold every event again; compare every recorded digest and ledger; check every law.
 
-    Exit code 0: clean. 1: a law was broken, a digest differs, events are missing, or a rank is. 3: it could not be read.
+    Exit code 0: clean. 1: a law was broken, a digest differs, events are missing, or a rank is. 3: nothing was found, and
+    not all could be read.
     """
     begun, absent = time.monotonic(), the_absent(run, ranks)
     places = [(run, each) for each in the_ranks(run, ranks)]
@@ -73,10 +74,10 @@ def command(
     else:
         print_lines([each.sentence() for each in absent])
         _print_reports(run, reports, time.monotonic() - begun)
-    if any(each.unreadable for each in reports):
-        exit_with(UNREADABLE)
-    if not clean:
+    if absent or any(each.has_findings for each in reports):
         exit_with(FINDINGS)
+    if not clean:
+        exit_with(UNREADABLE)
 
 
 def _verified(run: Path, rank: Rank, watcher: Watcher, *, from_snapshot: bool, salvage: bool) -> RankReport:
