@@ -53,6 +53,7 @@ from radixledger.tools.printable import say
 from radixledger.tools.ranks import ranks_option, the_absent, the_ranks
 from radixledger.tools.run_argument import as_given, in_given_words, run_argument
 from radixledger.tools.times import time_ns_of
+from radixledger.tools.unread import Unread
 
 
 def _a_time(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
@@ -136,7 +137,10 @@ def cat(
     salvage: bool,
     follow: bool,
 ) -> None:
-    """Print events, one a line: number, time, step, name, and the fields that say something."""
+    """Print events, one a line: number, time, step, name, and the fields that say something.
+
+    Exit code 1: a Gap stands for events that are lost (--salvage). 3: none does, and a rank could not be read.
+    """
     chosen = the_ranks(run, ranks)
     if follow and len(chosen) > 1:
         raise click.UsageError("--follow follows one rank: name it with --rank")
@@ -146,21 +150,21 @@ def cat(
         raise click.UsageError("--from and --since both say where to begin: give one")
     if from_seq is not None and to_seq is not None and from_seq > to_seq:
         raise click.UsageError(f"--from {from_seq} is behind --to {to_seq}: there is nothing between them")
-    gaps = 0
+    gaps, unread = 0, Unread(run, chosen)
     for rank in chosen:
-        reader = JournalReader(run, rank, salvage=salvage)
-        write = json_writer(reader) if as_lines else line_writer(rank, several=len(chosen) > 1)
-        for frame in _frames(reader, from_seq, since, follow=follow):
-            gaps += isinstance(frame.events[0], Gap)
-            if to_seq is not None and frame.seq_first > to_seq:
-                break
-            for seq, event in enumerate(frame.events, frame.seq_first):
-                if (not types or type(event).__name__ in types) and (to_seq is None or seq <= to_seq):
-                    write(frame, seq, event)
-        for notice in reader.notices:
-            remark(f"rank {rank}: {notice}")
-    if gaps and salvage:
-        exit_with(FINDINGS)
+        with unread.around(rank):
+            reader = JournalReader(run, rank, salvage=salvage)
+            write = json_writer(reader) if as_lines else line_writer(rank, several=len(chosen) > 1)
+            for frame in _frames(reader, from_seq, since, follow=follow):
+                gaps += isinstance(frame.events[0], Gap)
+                if to_seq is not None and frame.seq_first > to_seq:
+                    break
+                for seq, event in enumerate(frame.events, frame.seq_first):
+                    if (not types or type(event).__name__ in types) and (to_seq is None or seq <= to_seq):
+                        write(frame, seq, event)
+            for notice in reader.notices:
+                remark(f"rank {rank}: {notice}")
+    unread.leave(found=bool(gaps and salvage))
 
 
 def _frames(
@@ -186,18 +190,21 @@ def _frames(
 @click.option("--salvage", is_flag=True, help="Count on behind damage.")
 @json_flag
 def stats(run: Path, ranks: tuple[int, ...], *, salvage: bool, as_json: bool) -> None:
-    """Count events and bytes by type, epochs, segments, and the time they span."""
+    """Count events and bytes by type, epochs, segments, and the time they span. Exit code 3: a rank could not be read."""
+    tallies, unread = [], Unread(run, chosen := the_ranks(run, ranks))
     with progress("counting events") as advance:
-        tallies = [tally(run, rank, salvage=salvage, advance=advance) for rank in the_ranks(run, ranks)]
+        for rank in chosen:
+            with unread.around(rank):
+                tallies.append(tally(run, rank, salvage=salvage, advance=advance))
     if as_json:
-        print_json(
-            [msgspec.to_builtins(each) | {"bytes_per_event": each.bytes_per_event} for each in tallies]
-        )
-        return
-    for place, each in enumerate(tallies):
-        if place:
-            say()
-        print_tally(each)
+        told = [msgspec.to_builtins(each) | {"bytes_per_event": each.bytes_per_event} for each in tallies]
+        print_json([*told, *unread.ranks])
+    else:
+        for place, each in enumerate(tallies):
+            if place:
+                say()
+            print_tally(each)
+    unread.leave(found=False)
 
 
 @command.command(

@@ -9,16 +9,15 @@ from pathlib import Path
 import click
 
 from radixledger.journal.reader import JournalReader
+from radixledger.journal.units import Rank
 from radixledger.replay.known import unknown_words
 from radixledger.replay.locks.lock_report import Holding, LockReport, locks_at
 from radixledger.tools.console import (
-    FINDINGS,
     USAGE,
     CommandFailure,
     count_of,
     count_text,
     examples,
-    exit_with,
     json_flag,
     print_json,
     print_lines,
@@ -30,6 +29,7 @@ from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag, seq_of
 from radixledger.tools.run_argument import run_argument
 from radixledger.tools.table import print_table
+from radixledger.tools.unread import Unread
 from radixledger.tools.watching import watched
 
 
@@ -52,7 +52,8 @@ from radixledger.tools.watching import watched
 def command(run: Path, ranks: tuple[int, ...], at: str | None, salvage: bool, as_json: bool) -> None:
     """Show who holds which window, since when, for which request, and what that keeps from being evicted.
 
-    Exit code 1 where a lock outlived its request, was kept beside its successor, or was given back without being held.
+    Exit code 1: a lock outlived its request, was kept beside its successor, or was given back without being held.
+    3: nothing of that, and a rank could not be read.
     """
     chosen = the_ranks(run, ranks)
     if at is not None and at.isdecimal() and len(chosen) > 1:
@@ -60,25 +61,31 @@ def command(run: Path, ranks: tuple[int, ...], at: str | None, salvage: bool, as
             f"--at {at} is an event, and each rank has numbers of its own: say whose with --rank, or give a time",
             USAGE,
         )
-    reports = []
+    reports, unread = list[LockReport](), Unread(run, chosen)
     for rank in chosen:
-        reader = JournalReader(run, rank, salvage=salvage)
-        seq = reader.last_seq if at is None else seq_of(reader, at)
-        with watched(run, rank) as watch:
-            reports.append(locks_at(reader, seq, watch))
-        if reports[-1].lost_at:
-            remark(f"rank {rank}: {unknown_words(reports[-1].lost_at)}; these are the locks just before it")
-        for notice in reader.notices:
-            remark(f"rank {rank}: {notice}")
+        with unread.around(rank):
+            reports.append(_told(run, rank, at, salvage=salvage))
     if as_json:
-        print_json(reports)
+        print_json([*reports, *unread.ranks])
     else:
         for place, report in enumerate(reports):
             if place:
                 say()
             _print_report(report)
-    if not all(report.clean for report in reports):
-        exit_with(FINDINGS)
+    unread.leave(found=not all(report.clean for report in reports))
+
+
+def _told(run: Path, rank: Rank, at: str | None, *, salvage: bool) -> LockReport:
+    """The locks of one rank; what the reader has to remark goes to stderr."""
+    reader = JournalReader(run, rank, salvage=salvage)
+    seq = reader.last_seq if at is None else seq_of(reader, at)
+    with watched(run, rank) as watch:
+        report = locks_at(reader, seq, watch)
+    if report.lost_at:
+        remark(f"rank {rank}: {unknown_words(report.lost_at)}; these are the locks just before it")
+    for notice in reader.notices:
+        remark(f"rank {rank}: {notice}")
+    return report
 
 
 def _print_report(report: LockReport) -> None:

@@ -15,11 +15,9 @@ from radixledger.replay.reuse.memory import PAGES_REMEMBERED
 from radixledger.replay.reuse.misses import KINDS, Miss
 from radixledger.replay.reuse.reuse import ByCause, Reading, Reuse, Worst
 from radixledger.tools.console import (
-    FINDINGS,
     count_of,
     count_text,
     examples,
-    exit_with,
     json_flag,
     print_json,
     print_lines,
@@ -33,6 +31,7 @@ from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.reuse_text import blind, unknown
 from radixledger.tools.run_argument import as_given, run_argument
 from radixledger.tools.table import print_table
+from radixledger.tools.unread import Unread
 from radixledger.tools.watching import watched
 
 
@@ -70,30 +69,31 @@ def command(
 
     Every admitted request is judged by its own prompt: a token was lost if the same prompt would have hit it before some
     event, and never again until it was admitted. Totals by cause, and the events that cost most. Behind missing events nothing but
-    hits is known, until the state is. Exit code 1 where events are missing.
+    hits is known, until the state is. Exit code 1: events are missing. 3: none is, and a rank could not be read.
     """
     accounts = []
-    for number in the_ranks(run, ranks):
-        reader = JournalReader(run, number, salvage=salvage)
-        with watched(run, number) as watch:
-            reading = Reading(reader, pages=remember, watch=watch)
-            for miss in reading:
-                if each:
-                    _print_miss(miss, as_json)
-        accounts.append(reading.account)
-        for notice in reader.notices:
-            remark(f"rank {number}: {notice}")
-        for text in (*unknown(reading.account), *blind(reading.account)):
-            remark(f"rank {number}: {text}")
+    unread = Unread(run, chosen := the_ranks(run, ranks))
+    for number in chosen:
+        with unread.around(number):
+            reader = JournalReader(run, number, salvage=salvage)
+            with watched(run, number) as watch:
+                reading = Reading(reader, pages=remember, watch=watch)
+                for miss in reading:
+                    if each:
+                        _print_miss(miss, as_json)
+            accounts.append(reading.account)
+            for notice in reader.notices:
+                remark(f"rank {number}: {notice}")
+            for text in (*unknown(reading.account), *blind(reading.account)):
+                remark(f"rank {number}: {text}")
     if as_json and not each:
-        print_json([_as_json(account, worst) for account in accounts])
+        print_json([*(_as_json(account, worst) for account in accounts), *unread.ranks])
     elif not each:
         for place, account in enumerate(accounts):
             if place:
                 say()
             _print_account(run, account, worst)
-    if any(account.missing or account.not_known_from for account in accounts):
-        exit_with(FINDINGS)
+    unread.leave(found=any(account.missing or account.not_known_from for account in accounts))
 
 
 def _as_json(account: Reuse, worst: int) -> dict[str, object]:

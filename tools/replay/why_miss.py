@@ -24,6 +24,7 @@ from radixledger.replay.reuse.keeping import (
 from radixledger.replay.reuse.misses import Lost, Miss, Stretch
 from radixledger.replay.reuse.reuse import Reading
 from radixledger.tools.console import (
+    UNREADABLE,
     USAGE,
     CommandFailure,
     count_of,
@@ -41,6 +42,7 @@ from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.reuse_text import blind
 from radixledger.tools.run_argument import as_given, run_argument
+from radixledger.tools.unread import Unread
 from radixledger.tools.watching import watched
 
 NOBODY = "nobody in particular"
@@ -64,25 +66,34 @@ NAMES_KEPT = 10_000
 def command(run: Path, rid: str, ranks: tuple[int, ...], salvage: bool, as_json: bool) -> None:
     """Tell why request RID missed: how far it hit, what was there, what took it, for whom, and how to keep it.
 
-    A request that was retracted and came back is told once for each admission.
+    A request that was retracted and came back is told once for each admission. Exit code 3: a rank could not be read, and
+    may know of it too.
     """
     found: list[tuple[Miss, Opened]] = []
     names: deque[str] = deque(maxlen=NAMES_KEPT)
-    for number in the_ranks(run, ranks):
-        reader = JournalReader(run, number, salvage=salvage)
-        opened = reader.opened
-        with watched(run, number) as watch:
-            for miss in (reading := Reading(reader, watch=watch)):
-                names.append(miss.rid)
-                if miss.rid == rid:
-                    found.append((miss, opened))
-        for notice in (*reader.notices, *blind(reading.account)):
-            remark(f"rank {number}: {notice}")
+    unread = Unread(run, chosen := the_ranks(run, ranks))
+    for number in chosen:
+        with unread.around(number):
+            reader = JournalReader(run, number, salvage=salvage)
+            opened = reader.opened
+            with watched(run, number) as watch:
+                for miss in (reading := Reading(reader, watch=watch)):
+                    names.append(miss.rid)
+                    if miss.rid == rid:
+                        found.append((miss, opened))
+            for notice in (*reader.notices, *blind(reading.account)):
+                remark(f"rank {number}: {notice}")
     if not found:
-        raise CommandFailure(f"no request {rid!r} was admitted behind a match{near(rid, names)}", USAGE)
+        where, code = (", as far as could be read", UNREADABLE) if unread.ranks else ("", USAGE)
+        raise CommandFailure(f"no request {rid!r} was admitted behind a match{where}{near(rid, names)}", code)
     if as_json:
         print_json([miss for miss, _ in found])
-        return
+    else:
+        _print_found(found, run)
+    unread.leave(found=False)
+
+
+def _print_found(found: list[tuple[Miss, Opened]], run: Path) -> None:
     for place, (miss, opened) in enumerate(found):
         if place:
             say()

@@ -1,0 +1,75 @@
+"""One rank that cannot be read keeps the others from nothing, in every command that goes through ranks one after the other."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from radixledger.tools.cli import run as radixledger
+
+from ..replay.runs import written
+
+Capture = pytest.CaptureFixture[str]
+
+WORDS = ["journal cat", "journal stats", "replay locks", "replay lost-reuse"]
+"""Commands that need nothing besides a run, and count no finding in this one."""
+
+
+@pytest.fixture(params=["empty folder", "two bytes"])
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """Three ranks, of which the middle one cannot be read."""
+    monkeypatch.chdir(tmp_path)
+    for rank in range(3):
+        written(tmp_path / "run", 40, seed=rank, rank=rank, ranks=3)
+    for each in (tmp_path / "run" / "rank-0001").iterdir():
+        if request.param == "empty folder":
+            each.unlink()
+        else:
+            each.write_bytes(b"ab")
+    return tmp_path / "run"
+
+
+def told(words: str, capsys: Capture) -> tuple[int, str, str]:
+    code = radixledger(words.split())
+    return code, *capsys.readouterr()
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("command", [*WORDS, "replay locks --salvage", "replay lost-reuse --salvage"])
+def test_the_other_ranks_are_told_as_if_it_were_not_there(command: str, capsys: Capture) -> None:
+    """J11: it is named, with what to do."""
+    code, out, err = told(f"{command} run", capsys)
+    others = told(f"{command} run --rank 0 --rank 2", capsys)
+    assert others[0] in (0, 1)
+    assert (code, out) == (others[0] or 3, others[1])
+    assert "rank 1 cannot be read: run/rank-0001" in err
+    assert "radixledger journal doctor" in err
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("command", WORDS[1:])
+def test_programs_are_told_of_it_behind_the_others(command: str, capsys: Capture) -> None:
+    code, out, _ = told(f"{command} run --json", capsys)
+    *others, last = json.loads(out)
+    assert (code in (1, 3), [each["rank"] for each in others]) == (True, [0, 2])
+    assert (last["rank"], "run/rank-0001" in last["unreadable"]) == (1, True)
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("command", WORDS)
+def test_alone_it_is_a_failure(command: str, capsys: Capture) -> None:
+    code, out, err = told(f"{command} run --rank 1", capsys)
+    assert (code, out) == (3, "")
+    assert "Error: run/rank-0001" in err
+
+
+@pytest.mark.usefixtures("run")
+def test_why_a_request_missed_is_told_by_the_ranks_that_can_be_read(capsys: Capture) -> None:
+    misses = told("replay lost-reuse run --rank 2 --each --json", capsys)[1].splitlines()
+    rid = json.loads(misses[0])["rid"]
+    code, out, err = told(f"replay why-miss run {rid}", capsys)
+    assert (code, out.startswith(f"{rid}: ")) == (3, True)
+    assert "rank 1 cannot be read" in err
+    code, out, err = told("replay why-miss run nobody-of-that-name", capsys)
+    assert (code, out) == (3, "")
+    assert "as far as could be read" in err
