@@ -6,6 +6,7 @@ Rule: names follow from events and from the state before each; nobody's numbers 
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -57,7 +58,7 @@ class Shelf:
 
     def put_all(self, name: str, first: int, packed: bytes) -> None:
         """Call packed ids by a name and their places, from `first` on."""
-        for place, number in enumerate(np.frombuffer(packed, "<i4").tolist(), first):
+        for place, number in enumerate(np.frombuffer(packed[: len(packed) & ~3], "<i4").tolist(), first):
             self.put(f"{name}.{place}", number)
 
 
@@ -131,11 +132,12 @@ def _allocated(book: NameBook, _: State, event: e.Allocated, title: Title) -> No
 
 
 def _extended(book: NameBook, state: State, event: e.Extended, _: Title) -> None:
-    for taker, full, swa in takings(event):
-        name = book.request(taker)
-        first = pages_for(int(state.rows.length[state.row_of(taker)]), state.page_size)
-        book.full.put_all(name, first, full)
-        book.swa.put_all(name, first, swa)
+    with suppress(ValueError):  # columns that no lawful writer wrote: named as far as they go
+        for taker, full, swa in takings(event):
+            name = book.request(taker)
+            first = pages_for(int(state.rows.length[state.row_of(taker)]), state.page_size)
+            book.full.put_all(name, first, full)
+            book.swa.put_all(name, first, swa)
 
 
 def _locked(book: NameBook, event: e.Locked, title: Title) -> None:

@@ -1,7 +1,8 @@
 """Events told by names instead of numbers, so that those of two runs can be compared; and back again.
 
 Two runs of one schedule hand out other pages and count nodes otherwise when something was left out of one of them; told by
-names, what is the same is equal. Rule: an event is told when its hand-outs are named and the state does not know it yet.
+names, what is the same is equal. Rules: an event is told when its hand-outs are named and the state does not know it yet;
+a column that is no whole number of numbers, which no lawful writer wrote, is told as the bytes that it is.
 """
 
 from collections.abc import Callable, Iterable
@@ -99,12 +100,16 @@ def _untell_request(by: Naming, told: NamedEvent, value: Any) -> int:
     return by.state.next_request * (rows.mask + 1) + rows.free[-1]
 
 
-def _tell_requests(by: Naming, event: Any, name: str) -> tuple[Any, ...]:
-    known = by.names.requests.names
-    return tuple(known.get(each, each) for each in np.frombuffer(getattr(event, name), "<i8").tolist())
+def _tell_requests(by: Naming, event: Any, name: str) -> tuple[Any, ...] | bytes:
+    value, known = getattr(event, name), by.names.requests.names
+    if len(value) % 8:
+        return bytes(value)
+    return tuple(known.get(each, each) for each in np.frombuffer(value, "<i8").tolist())
 
 
 def _untell_requests(by: Naming, _: NamedEvent, value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
     return _packed([_number(by.names.requests, each) for each in value], "<i8")
 
 
@@ -124,13 +129,16 @@ def _untell_copy(by: Naming, _: NamedEvent, value: Any) -> int:
     return by.state.next_transfer if new else _number(by.names.copies, value)
 
 
-def _tell_nodes(by: Naming, event: Any, name: str) -> tuple[Any, ...]:
-    return tuple(
-        by.nodes.path(by.state, each) for each in np.frombuffer(getattr(event, name), "<i8").tolist()
-    )
+def _tell_nodes(by: Naming, event: Any, name: str) -> tuple[Any, ...] | bytes:
+    value = getattr(event, name)
+    if len(value) % 8:
+        return bytes(value)
+    return tuple(by.nodes.path(by.state, each) for each in np.frombuffer(value, "<i8").tolist())
 
 
 def _untell_nodes(by: Naming, _: NamedEvent, value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
     return _packed([by.nodes.number(by.state, each) for each in value], "<i8")
 
 
@@ -157,8 +165,10 @@ def _untell_boundary(by: Naming, told: NamedEvent, depth: Any) -> int:
 # -- pages and accounts --------------------------------------------------------------------------------------
 
 
-def _tell_pages(by: Naming, event: Any, name: str) -> tuple[Any, ...]:
+def _tell_pages(by: Naming, event: Any, name: str) -> tuple[Any, ...] | bytes:
     value = getattr(event, name)
+    if len(value) % 4:
+        return bytes(value)
     pool = _pool(by, type(event), name, getattr(event, "pool", Pool.FULL))
     names = by.shelves[pool].names
     numbers: list[int] = np.frombuffer(value, "<i4").tolist()
@@ -170,6 +180,8 @@ def _tell_pages(by: Naming, event: Any, name: str) -> tuple[Any, ...]:
 
 def _untells_pages(name: str) -> Callable[[Naming, NamedEvent, Any], bytes]:
     def untell(by: Naming, told: NamedEvent, value: Any) -> bytes:
+        if isinstance(value, bytes):
+            return value
         pool = _pool(by, told.kind, name, dict(told.fields).get("pool", Pool.FULL))
         return _packed([_page(by, pool, each) for each in value], "<i4")
 

@@ -13,8 +13,10 @@ from radixledger.replay.locks.locks import Locks
 from radixledger.replay.reuse.judge import Judge
 from radixledger.replay.reuse.memory import Memory
 from radixledger.replay.reuse.misses import KINDS, Miss
+from radixledger.replay.schedule.naming import PAGES
 
 from ..cache.driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
+from .test_schedules import commands_of
 
 DRIVES = [
     (SHAPES[1], "unified"),
@@ -74,3 +76,16 @@ def test_a_spoiled_journal_is_read_to_its_end(seed: int, shape: tuple[int, ...],
     assert all(set(miss.kinds) == set(KINDS) and miss.lost_tokens >= 0 for miss in misses)
     assert all(lost.start < lost.stop for miss in misses for lost in miss.lost)
     assert len([holding_of(state, hold, locks, 0) for hold in locks.holds]) == len(locks.holds)
+
+
+@pytest.mark.parametrize(("shape", "route"), DRIVES)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_spoiled_journal_is_told_by_names_to_its_end(seed: int, shape: tuple[int, ...], route: str) -> None:
+    """As `reduce` and `counterfactual` tell it; a column that is no whole number of numbers is told as it is."""
+    recorded = commands_of(spoiled(seed, shape, route))
+    told = [pair for each in recorded for pair in zip(each.events, each.told, strict=True)]
+    assert len(told) > 100
+    for event, named in told:
+        for name, value in named.fields:
+            if name in PAGES and len(getattr(event, name)) % 4:
+                assert value == getattr(event, name)
