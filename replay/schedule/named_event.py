@@ -5,6 +5,7 @@ Rule: an event by names holds names, letters and counts, and nothing that was nu
 
 from typing import Any, NamedTuple, Protocol
 
+PAGES = ("full", "unmapped", "swa", "host", "recurrent", "fresh", "old", "row", "source", "target", "slots", "slot", "former", "pages")  # fmt: skip
 NODES = {"node", "parent", "upper", "marked", "above", "host_node", "walked"}
 """Fields that name a node; not read off `journal.fields`, which another revision need not have."""
 ACCOUNTS = {"giver", "taker"}
@@ -55,3 +56,13 @@ def _respelled(name: str, value: Any, spelling: Spells) -> Any:
         inner = "path" if name in ACCOUNTS or name == "skipped" else name
         return tuple(_respelled(inner, each, spelling) for each in value)
     return value
+
+
+def column(name: str, value: Any) -> str:
+    """The name of a field by which it is told; none where its bytes are no whole number of numbers: those stand as they are."""
+    width = 4 if name in PAGES else _WIDTHS.get(name, 1)
+    return "" if isinstance(value, bytes) and len(value) % width else name
+
+
+_WIDTHS = {"requests": 8, "takers": 8, "skipped": 8}
+"""Bytes of a number in the columns that are not of pages."""

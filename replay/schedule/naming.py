@@ -1,8 +1,7 @@
 """Events told by names instead of numbers, so that those of two runs can be compared; and back again.
 
 Two runs of one schedule hand out other pages and count nodes otherwise when something was left out of one of them; told by
-names, what is the same is equal. Rules: an event is told when its hand-outs are named and the state does not know it yet;
-a column that is no whole number of numbers, which no lawful writer wrote, is told as the bytes that it is.
+names, what is the same is equal. Rule: an event is told when its hand-outs are named and the state does not know it yet.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +14,7 @@ from radixledger.journal import events as e
 from radixledger.journal.accounts import Kind, Pool, describe
 from radixledger.journal.events import AnyEvent
 from radixledger.replay.schedule.free_places import books, free_places
-from radixledger.replay.schedule.named_event import ACCOUNTS, FREE, NODES, NamedEvent
+from radixledger.replay.schedule.named_event import ACCOUNTS, FREE, NODES, PAGES, NamedEvent, column
 from radixledger.replay.schedule.names import NameBook, Shelf, Unplayable
 from radixledger.replay.schedule.node_names import NodeNames
 from radixledger.replay.schedule.texts import Texts
@@ -23,7 +22,6 @@ from radixledger.replay.schedule.texts import Texts
 # As `journal.fields` has it: this room is performed by other revisions too, which need not have that.
 _OF_STATES = (e.StateTaken, e.StateCopied, e.StateTracked, e.StateReplaced, e.StateDonated, e.StateFreed)
 _POOLS = {"swa": Pool.SWA, "host": Pool.HOST, "recurrent": Pool.RECURRENT}
-PAGES = ("full", "unmapped", "swa", "host", "recurrent", "fresh", "old", "row", "source", "target", "slots", "slot", "former", "pages")  # fmt: skip
 _TAKEN: dict[type, tuple[str, ...]] = {
     e.Allocated: ("full", "swa"),
     e.Extended: ("full", "swa"),
@@ -55,7 +53,7 @@ class Naming:
         return NamedEvent(
             type(event),
             tuple(
-                (name, _WORDS.get(name, _AS_IT_IS).tell(self, event, name))
+                (name, _WORDS.get(column(name, getattr(event, name)), _AS_IT_IS).tell(self, event, name))
                 for name in event.__struct_fields__
             ),
         )
@@ -63,7 +61,10 @@ class Naming:
     def untell(self, told: NamedEvent) -> AnyEvent:
         """The event that is told so here. Raises Unplayable for names that mean nothing here."""
         event: AnyEvent = told.kind(
-            **{name: _WORDS.get(name, _AS_IT_IS).untell(self, told, value) for name, value in told.fields}
+            **{
+                name: _WORDS.get(column(name, value), _AS_IT_IS).untell(self, told, value)
+                for name, value in told.fields
+            }
         )
         self.nodes.grow(self.state, event)
         return event
@@ -100,16 +101,12 @@ def _untell_request(by: Naming, told: NamedEvent, value: Any) -> int:
     return by.state.next_request * (rows.mask + 1) + rows.free[-1]
 
 
-def _tell_requests(by: Naming, event: Any, name: str) -> tuple[Any, ...] | bytes:
-    value, known = getattr(event, name), by.names.requests.names
-    if len(value) % 8:
-        return bytes(value)
-    return tuple(known.get(each, each) for each in np.frombuffer(value, "<i8").tolist())
+def _tell_requests(by: Naming, event: Any, name: str) -> tuple[Any, ...]:
+    known = by.names.requests.names
+    return tuple(known.get(each, each) for each in np.frombuffer(getattr(event, name), "<i8").tolist())
 
 
 def _untell_requests(by: Naming, _: NamedEvent, value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
     return _packed([_number(by.names.requests, each) for each in value], "<i8")
 
 
@@ -129,16 +126,13 @@ def _untell_copy(by: Naming, _: NamedEvent, value: Any) -> int:
     return by.state.next_transfer if new else _number(by.names.copies, value)
 
 
-def _tell_nodes(by: Naming, event: Any, name: str) -> tuple[Any, ...] | bytes:
-    value = getattr(event, name)
-    if len(value) % 8:
-        return bytes(value)
-    return tuple(by.nodes.path(by.state, each) for each in np.frombuffer(value, "<i8").tolist())
+def _tell_nodes(by: Naming, event: Any, name: str) -> tuple[Any, ...]:
+    return tuple(
+        by.nodes.path(by.state, each) for each in np.frombuffer(getattr(event, name), "<i8").tolist()
+    )
 
 
 def _untell_nodes(by: Naming, _: NamedEvent, value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
     return _packed([by.nodes.number(by.state, each) for each in value], "<i8")
 
 
@@ -165,10 +159,8 @@ def _untell_boundary(by: Naming, told: NamedEvent, depth: Any) -> int:
 # -- pages and accounts --------------------------------------------------------------------------------------
 
 
-def _tell_pages(by: Naming, event: Any, name: str) -> tuple[Any, ...] | bytes:
+def _tell_pages(by: Naming, event: Any, name: str) -> tuple[Any, ...]:
     value = getattr(event, name)
-    if len(value) % 4:
-        return bytes(value)
     pool = _pool(by, type(event), name, getattr(event, "pool", Pool.FULL))
     names = by.shelves[pool].names
     numbers: list[int] = np.frombuffer(value, "<i4").tolist()
@@ -180,8 +172,6 @@ def _tell_pages(by: Naming, event: Any, name: str) -> tuple[Any, ...] | bytes:
 
 def _untells_pages(name: str) -> Callable[[Naming, NamedEvent, Any], bytes]:
     def untell(by: Naming, told: NamedEvent, value: Any) -> bytes:
-        if isinstance(value, bytes):
-            return value
         pool = _pool(by, told.kind, name, dict(told.fields).get("pool", Pool.FULL))
         return _packed([_page(by, pool, each) for each in value], "<i4")
 

@@ -13,7 +13,7 @@ from radixledger.replay.locks.locks import Locks
 from radixledger.replay.reuse.judge import Judge
 from radixledger.replay.reuse.memory import Memory
 from radixledger.replay.reuse.misses import KINDS, Miss
-from radixledger.replay.schedule.naming import PAGES
+from radixledger.replay.schedule.named_event import PAGES
 
 from ..cache.driven import FULL_SHAPES, SHAPES, STATE_SHAPES, Driven
 from .test_schedules import commands_of
