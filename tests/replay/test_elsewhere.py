@@ -6,8 +6,7 @@ from pathlib import Path
 
 from radixledger.journal.fields import NODES_IN, PAGES_IN
 from radixledger.replay.schedule import elsewhere
-from radixledger.replay.schedule.named_event import NODES
-from radixledger.replay.schedule.named_event import PAGES
+from radixledger.replay.schedule.named_event import NODES, PAGES
 from radixledger.replay.schedule.naming import pool_of
 
 ROOM = "radixledger.replay.schedule"
