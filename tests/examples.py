@@ -6,7 +6,8 @@
     $ radixledger replay verify broken        # exit 1
     ```
 
-    ```python           run; `>>>` sessions are compared, other code must not raise
+    ```python           a program of its own, run alone; `>>>` sessions are compared, other code must not raise
+    ```python continued one that goes on from those before it, among their names
     ```json file=a.json written to that file, for the examples after it
     ```sh               shown, not run (minutes long, or it needs what a test has not); its
                         `radixledger` commands and options must exist nevertheless
@@ -20,18 +21,19 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-FENCE = re.compile(r"^( *)```(\w+)?(?: +file=(\S+))?.*\n((?:.*\n)*?)\1```$", re.MULTILINE)
+FENCE = re.compile(r"^( *)```(\w+)?(?: +file=(\S+))?( +continued)?.*\n((?:.*\n)*?)\1```$", re.MULTILINE)
 EXIT = re.compile(r"#\s*exit (\d+)\s*$")
 RUN = re.compile(r"([ ─])\1+")
 
 
 class Example(NamedTuple):
-    """One fenced block: where it is, what language it says it is, the file it becomes, its text."""
+    """One fenced block: where it is, what language it says it is, the file it becomes, its text, whether it goes on."""
 
     place: str
     language: str
     file: str
     text: str
+    continued: bool
 
 
 class Step(NamedTuple):
@@ -50,7 +52,8 @@ def examples_of(document: Path) -> list[Example]:
             place=f"{document.name}:{text.count(chr(10), 0, fence.start()) + 1}",
             language=fence[2] or "",
             file=fence[3] or "",
-            text=re.sub(f"^{fence[1]}", "", fence[4], flags=re.MULTILINE),
+            text=re.sub(f"^{fence[1]}", "", fence[5], flags=re.MULTILINE),
+            continued=bool(fence[4]),
         )
         for fence in FENCE.finditer(text)
     ]

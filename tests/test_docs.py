@@ -61,13 +61,15 @@ def test_the_examples_of_a_document_do_what_it_shows(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").symlink_to(ROOT / "docs")  # the run that the tutorial is about
-    names: dict[str, object] = {"__name__": "__example__"}
+    names: dict[str, object] = {}
     for example in examples_of(document):
         if example.file:
             (tmp_path / example.file).write_text(example.text, "utf-8")
         elif example.language == "console":
             run_console(example, tmp_path)
         elif example.language == "python":
+            if not example.continued:  # as who saves it and runs it
+                names = {"__name__": "__example__"}
             run_python(example, names)
 
 
@@ -182,6 +184,23 @@ def test_examples_that_are_wrong_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         run_python(run._replace(text=">>> print('life 1  event 15')\nlife 1\nevent 15\n"), {})
     assert unknown_words(["no-such-command"]) == ["no-such-command"]
+
+
+def test_a_program_that_is_shown_has_no_names_of_those_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.md"
+    begun = "```python\nname = 1\n```\n\n"
+    page.write_text(f"{begun}```python continued\nassert name == 1\n```\n")
+    test_the_examples_of_a_document_do_what_it_shows(page, _folder(tmp_path, "goes-on"), monkeypatch)
+    page.write_text(f"{begun}```python\nassert name == 1\n```\n")
+    with pytest.raises(NameError):
+        test_the_examples_of_a_document_do_what_it_shows(page, _folder(tmp_path, "alone"), monkeypatch)
+
+
+def _folder(parent: Path, name: str) -> Path:
+    (parent / name).mkdir()
+    return parent / name
 
 
 PRINTED = """\

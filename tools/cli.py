@@ -87,7 +87,7 @@ COMMANDS: dict[str, Subcommand] = {
     "reduce": Subcommand(
         "radixledger.tools.reduce",
         "command",
-        "Reduce an incident to the few commands that show it, and write a pytest file that fails the same way.",
+        "Reduce an incident to the few commands that show it, and write a pytest file that fails while the fault is in the code.",
     ),
     "counterfactual": Subcommand(
         "radixledger.tools.counterfactual",

@@ -25,7 +25,7 @@ def next_commands(told: RankTriage) -> list[tuple[str, str]]:
         out += _of_the_event(told.explained, f"{run} --rank {told.rank}", salvage)
         if told.explained.located and not salvage and told.report.route not in RECORDED:
             again = f"radixledger reduce {run} --rank {told.rank} -o test_incident.py"
-            out.append((again, "a small test that fails the same way"))
+            out.append((again, "a small test that fails while the fault is in the code"))
     elif told.kind == "leak":
         out += _of_a_leak(told, f"{run} --rank {told.rank}", salvage)
     elif told.kind == "turned down":
@@ -41,7 +41,8 @@ def next_commands(told: RankTriage) -> list[tuple[str, str]]:
         out.append((f"radixledger journal doctor {run}", "which files are damaged, and where"))
         out.append((f"radixledger journal recover {run} --to copy", "a copy of all that can be read"))
     elif told.kind == "clean":
-        out.append((f"radixledger sql {run} refusals_by_reason", "what was turned down, and why"))
+        if told.report.refusals:
+            out.append((f"radixledger sql {run} refusals_by_reason", "what was turned down, and why"))
         out.append((f"radixledger sql {run} occupancy", "whether a pool was full, and who had it"))
     if not salvage and told.kind != "unreadable":
         out.append((f"radixledger sql {run} --checks", "a second opinion, and how many more like it"))

@@ -60,7 +60,7 @@ from radixledger.tools.watching import watched
 def command(
     run: Path, rank: int | None, law: str | None, output: Path | None, seconds: float, force: bool, as_json: bool
 ) -> None:  # fmt: skip
-    """Reduce an incident to the few commands that show it, and write a pytest file that fails the same way.
+    """Reduce an incident to the few commands that show it, and write a pytest file that fails while the fault is in the code.
 
     The commands are read off the journal and performed again by the installed cache, fewer and fewer of them, as long as
     the wrong one meets the same situation and breaks the same law. Exit code 0: no law is broken. 1: one is.

@@ -39,7 +39,7 @@ HANDED_SHOWN = 4
 def print_triage(told: list[RankTriage], absent: Sequence[Absent] = ()) -> None:
     """Everything: ranks that are not here, then rank by rank, the worst first; of wrong ones that whose first wrong event has the lowest step.
 
-    Of clean ranks beside others the verdict is enough, and of many one verdict.
+    Of clean ranks beside others the verdict is enough, and of many one verdict. A command to run next is told once.
     """
     told = sorted(told, key=_order)
     runs = len({each.run for each in told})
@@ -53,9 +53,17 @@ def print_triage(told: list[RankTriage], absent: Sequence[Absent] = ()) -> None:
         print_lines([f"these are journals of {runs} runs: steps of one run are not those of another"])
     if len(told) > 1 and apart:
         _print_ranks(apart, [names[id(each)] for each in apart], alike)
+    all_clean = all(each.kind == "clean" for each in told)
+    said: set[tuple[str, str]] = set()
     for each in apart:
-        if each.kind != "clean" or all(other.kind == "clean" for other in told):
-            _print_rank(each, f"{names[id(each)]}, " if len(told) > 1 else "")
+        if each.kind != "clean" or all_clean:
+            name = f"{names[id(each)]}, " if len(told) > 1 else ""
+            _print_rank(each, name)
+            if not all_clean:
+                _print_next([one for one in next_commands(each) if one not in said], name)
+                said.update(next_commands(each))
+    if all_clean:  # these commands are about whole runs
+        _print_next(list(dict.fromkeys(one for each in apart for one in next_commands(each))), "")
 
 
 def _names(told: list[RankTriage]) -> list[str]:
@@ -82,21 +90,25 @@ def _print_ranks(told: list[RankTriage], names: list[str], alike: list[RankTriag
     columns = ["rank", "events", "last step", "verdict", "first wrong"]
     if step is not None:
         columns.append(f"its events in step {step}")
-    rows = []
+    rows: list[list[object]] = []
+    lines = []
     for each, name in zip(told, names, strict=True):
-        first = each.explained.first if each.explained else None
-        row = [
-            name.removeprefix("rank "), each.report.events, each.ending.last_step, each.kind,
-            f"event {first.seq}, step {first.step}" if first else "",
-        ]  # fmt: skip
-        rows.append([*row, _span(each, step)] if step is not None else row)
+        number, first = name.removeprefix("rank "), each.explained.first if each.explained else None
+        found = f"event {count_text(first.seq)}, step {first.step}" if first else ""
+        among = [_span(each, step)] if step is not None else []
+        rows.append([number, each.report.events, each.ending.last_step, each.kind, found, *among])
+        lines.append(
+            f"  {name}: {each.kind}{', first wrong: ' * bool(found)}{found}; {count_of(each.report.events, 'event')}, "
+            f"last step {each.ending.last_step}{''.join(f', {columns[-1]}: {span}' for span in among)}"
+        )
     if alike:
         steps = sorted(each.ending.last_step for each in alike)
         events = sum(each.report.events for each in alike)
-        rows.append([f"{len(alike)} others", events,
-                     f"{count_text(steps[0])} to {count_text(steps[-1])}", "clean"])  # fmt: skip
+        last = f"{count_text(steps[0])} to {count_text(steps[-1])}"
+        rows.append([f"{len(alike)} others", events, last, "clean"])
         rows[-1] += [""] * (len(columns) - len(rows[-1]))
-    print_table(columns, rows, title="\nranks, by step")
+        lines.append(f"  {len(alike)} other ranks: clean; {count_of(events, 'event')}, last steps {last}")
+    print_table(columns, rows, title="\nranks, by step", otherwise=lines)
 
 
 def _span(told: RankTriage, step: int) -> str:
@@ -112,7 +124,11 @@ def _print_rank(told: RankTriage, name: str) -> None:
         _print_explained(told.explained, name)
     else:
         _print_ending(told.ending, told, name)
-    commands = next_commands(told)
+
+
+def _print_next(commands: list[tuple[str, str]], name: str) -> None:
+    if not commands:
+        return
     print_title(f"{name}next")
     width = max(len(each) for each, _ in commands)
     if all(width + len(purpose) + 6 <= stdout().width for _, purpose in commands):

@@ -56,8 +56,18 @@ def told(capfd: Capture, *arguments: object, code: int = 0) -> str:
 def test_a_clean_run_leaves_with_0_and_a_table(run: Path, capfd: Capture) -> None:
     out = told(capfd, "verify", run)
     assert "clean" in out
-    assert "commands refused: " in out
+    assert "\nrank 0: commands refused: " in out
     assert "events in" in out
+
+
+def test_the_ranks_that_refused_commands_are_named_while_they_are_few(tmp_path: Path, capfd: Capture) -> None:
+    run = tmp_path / "ranks"
+    for rank in range(9):
+        written(run, 120 if rank in (2, 5) else 1, rank=rank, ranks=9)
+    assert "\nranks 2, 5: commands refused: " in told(capfd, "verify", run)
+    for rank in range(9):
+        written(tmp_path / "all", 120, rank=rank, ranks=9)
+    assert "\n9 of 9 ranks: commands refused: " in told(capfd, "verify", tmp_path / "all")
 
 
 def test_a_clean_run_as_json(run: Path, capfd: Capture) -> None:

@@ -135,6 +135,11 @@ def test_a_request_that_is_not_there_is_a_usage_error_with_a_hint(run: Path, cap
     assert "did you mean" not in told(capfd, "why-miss", run, "???", code=2)[1]
 
 
+def test_a_request_may_be_given_by_its_number_where_none_is_called_so(run: Path, capfd: Capture) -> None:
+    miss = next(iter(Reading(JournalReader(run, RANK))))
+    assert told(capfd, "why-miss", run, str(miss.request)) == told(capfd, "why-miss", run, miss.rid)
+
+
 def test_a_run_that_cannot_be_read_leaves_with_3(tmp_path: Path, capfd: Capture) -> None:
     assert "Traceback" not in told(capfd, "lost-reuse", tmp_path / "nowhere", code=3)[1]
 

@@ -155,6 +155,33 @@ def test_many_clean_ranks_have_one_verdict_behind_that_of_the_wrong_one(
     assert "rank 5" not in out
 
 
+def test_on_a_narrow_terminal_each_row_of_the_ranks_is_a_line_that_says_who(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    for rank in range(11):
+        written(tmp_path / "run", 110, seed=11, rank=rank, ranks=11)
+    plant_double_free(tmp_path / "run", tmp_path / "wrong", Rank(4))
+    monkeypatch.setenv("COLUMNS", "60")
+    _, out = told([str(tmp_path / "wrong"), "--no-report"], capsys)
+    section = " ".join(out.split("ranks, by step\n")[1].split("\n\n")[0].split())
+    assert section.startswith("rank 4: wrong, first wrong: event ")
+    assert " 10 other ranks: clean; " in section
+
+
+def test_what_to_run_next_is_told_once_for_clean_ranks_and_only_what_has_an_answer(
+    lawful: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    _, out = told([str(lawful)], capsys)
+    assert [line for line in out.splitlines() if line.endswith("next")] == ["next"]
+    commands = [line.split("  # ")[0].strip() for line in out.splitlines() if "radixledger sql" in line]
+    assert len(commands) == len(set(commands)) == 3
+    with JournalWriter.open(tmp_path / "run", opened(redaction="plain"), clock=Clock()):
+        pass
+    _, out = told([str(tmp_path / "run")], capsys)
+    assert "commands turned down  none" in out.replace("   ", "  ")
+    assert "refusals_by_reason" not in out
+
+
 def test_a_folder_that_nobody_may_read_is_one_rank_that_cannot_be_read(
     wrong: tuple[Path, DoubleFree], monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

@@ -37,6 +37,9 @@ from radixledger.tools.replay.life_table import print_story
 from radixledger.tools.run_argument import as_given, run_argument
 from radixledger.tools.table import print_table
 
+RANKS_NAMED = 8
+"""So many ranks are told by number."""
+
 
 @click.command(
     epilog=examples(
@@ -105,7 +108,7 @@ def _print_reports(run: Path, reports: list[RankReport], seconds: float) -> None
     print_table(columns, rows)
     refused = sum((Counter(each.refusals) for each in reports), Counter[str]())
     if refused:
-        where = f"rank {reports[0].rank}" if len(reports) == 1 else f"{len(reports)} ranks"
+        where = _places(reports)
         counts = ", ".join(f"{why} {count_text(many)}" for why, many in refused.most_common())
         print_lines([f"{where}: commands refused: {counts}"])
     for each in reports:
@@ -113,6 +116,14 @@ def _print_reports(run: Path, reports: list[RankReport], seconds: float) -> None
     events = sum(each.events for each in reports)
     rate = count_text(round(events / seconds)) if seconds else "?"
     say(f"\n{count_text(events)} events in {seconds_text(seconds)}, {rate} a second")
+
+
+def _places(reports: list[RankReport]) -> str:
+    """The ranks that turned commands down, by number; of many how many there are."""
+    at = [each.rank for each in reports if each.refusals]
+    if len(at) > RANKS_NAMED:
+        return f"{len(at)} of {count_of(len(reports), 'rank')}"
+    return f"rank{'s' if len(at) > 1 else ''} {', '.join(map(str, at))}"
 
 
 def _verdict(report: RankReport) -> str:
@@ -130,9 +141,9 @@ def _print_report(run: Path, report: RankReport) -> None:
     if not report.closed and not report.unreadable:
         lines.append("the journal is not closed: its writer is at work, or ended without saying so")
     if report.gaps:
-        lost, unjudged = count_text(report.lost), count_text(report.unjudged)
+        lost, unjudged = count_of(report.lost, "event"), count_text(report.unjudged)
         lines.append(
-            f"{lost} events are lost in {count_of(report.gaps, 'gap')}; {unjudged} behind them can be judged by their pages alone"
+            f"{lost} lost in {count_of(report.gaps, 'gap')}; {unjudged} behind them can be judged by their pages alone"
         )
     lines += report.notices
     if report.unreadable:

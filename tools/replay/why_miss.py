@@ -66,10 +66,11 @@ NAMES_KEPT = 10_000
 def command(run: Path, rid: str, ranks: tuple[int, ...], salvage: bool, as_json: bool) -> None:
     """Tell why request RID missed: how far it hit, what was there, what took it, for whom, and how to keep it.
 
-    A request that was retracted and came back is told once for each admission. Exit code 3: a rank could not be read, and
-    may know of it too.
+    RID is a request id, or the number of a request where none is called so. A request that was retracted and came back is
+    told once for each admission. Exit code 3: a rank could not be read, and may know of it too.
     """
-    found: list[tuple[Miss, Opened]] = []
+    called: list[tuple[Miss, Opened]] = []
+    numbered: list[tuple[Miss, Opened]] = []
     names: deque[str] = deque(maxlen=NAMES_KEPT)
     unread = Unread(run, chosen := the_ranks(run, ranks))
     for number in chosen:
@@ -80,9 +81,12 @@ def command(run: Path, rid: str, ranks: tuple[int, ...], salvage: bool, as_json:
                 for miss in (reading := Reading(reader, watch=watch)):
                     names.append(miss.rid)
                     if miss.rid == rid:
-                        found.append((miss, opened))
+                        called.append((miss, opened))
+                    elif rid == str(miss.request):
+                        numbered.append((miss, opened))
             for notice in (*reader.notices, *blind(reading.account)):
                 remark(f"rank {number}: {notice}")
+    found = called or numbered
     if not found:
         where, code = (", as far as could be read", UNREADABLE) if unread.ranks else ("", USAGE)
         raise CommandFailure(f"no request {rid!r} was admitted behind a match{where}{near(rid, names)}", code)
