@@ -49,6 +49,18 @@ def test_a_rank_that_is_not_here_is_told_first_and_is_a_finding(
     assert (code, out.startswith(GONE)) == (1, True)
 
 
+@pytest.mark.parametrize(
+    "command", ["triage run --no-report", "replay verify run", "journal doctor run", "report run"]
+)
+def test_folders_that_were_exchanged_are_told_first(command: str, run: Path, capsys: Capture) -> None:
+    """J14."""
+    for old, new in (("rank-0000", "aside"), ("rank-0001", "rank-0000"), ("aside", "rank-0001")):
+        (run / old).rename(run / new)
+    _, out, _ = told(command, capsys)
+    first = "run driven: rank 0's journal lies in the folder of rank 1, and the other way round"
+    assert " ".join(out.split()).startswith(first)
+
+
 def test_the_checks_in_sql_tell_of_it_from_a_journal_and_from_what_was_loaded(
     half: Path, capsys: Capture
 ) -> None:
@@ -62,7 +74,7 @@ def test_the_checks_in_sql_tell_of_it_from_a_journal_and_from_what_was_loaded(
 
 
 def test_programs_are_told_which_rank_it_is(half: Path, capsys: Capture) -> None:
-    absent = [{"run": "driven", "ranks": 2, "missing": [1]}]
+    absent = [{"run": "driven", "ranks": 2, "missing": [1], "misplaced": []}]
     triaged = json.loads(told("triage run --json", capsys)[1])
     assert (triaged["verdict"], triaged["absent"]) == ("incomplete", absent)
     verified = json.loads(told("replay verify run --json", capsys)[1])
