@@ -7,7 +7,7 @@ Rule 2: a run is known by its id and nothing else. Its last loaded event must st
 journal, or this is another run of the same name, and is refused.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -51,14 +51,15 @@ def load(
     salvage: bool = False,
     advance: Callable[[int], None] = lambda _: None,
     batch_events: int = BATCH_EVENTS,
+    ranks: Sequence[Rank] = (),
 ) -> list[LoadedRank]:
-    """Load every rank of a run from where the store ends; calls `advance(events)` after each batch.
+    """Load every rank of a run, or `ranks` alone, from where the store ends; calls `advance(events)` after each batch.
 
     Raises what JournalReader raises for a journal that cannot be read (batches before that place stay),
     MalformedEvent, LoadError and StoreError.
     """
     loaded = []
-    for rank in ranks_in(run):
+    for rank in ranks or ranks_in(run):
         reader = JournalReader(run, rank, salvage=salvage)
         name = reader.opened.run or run.name
         report = load_frames(

@@ -18,7 +18,7 @@ from radixledger.analytics.folder import Folder, is_folder
 from radixledger.analytics.load import LoadedRank, LoadError, load
 from radixledger.analytics.queries import QuestionError
 from radixledger.analytics.store import Database, Store, StoreError
-from radixledger.journal.errors import Damaged, JournalError
+from radixledger.journal.errors import Damaged, JournalError, ReaderError
 from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.units import Rank
 from radixledger.tools.console import (
@@ -33,9 +33,11 @@ from radixledger.tools.console import (
     remark,
 )
 from radixledger.tools.places import check_outside_runs
+from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.reuse_rows import ToldRank, tell_reuse
 from radixledger.tools.run_argument import runs_argument
 from radixledger.tools.table import print_table
+from radixledger.tools.unread import RanksOf, each_of, leave_unread
 
 INNER_MESSAGE = re.compile(r'"exception_message":("(?:[^"\\]|\\.)*")')
 
@@ -69,27 +71,40 @@ salvage_flag = click.option(
     is_flag=True,
     help="Also tell where the hits went, as `replay lost-reuse` does: fills the table `reuse`. Takes a fold of each rank.",
 )
+@ranks_option
 @salvage_flag
 @json_flag
 def command(
-    runs: tuple[Path, ...], place: str, labels: tuple[str, ...], reuse: bool, salvage: bool, as_json: bool
+    runs: tuple[Path, ...],
+    place: str,
+    labels: tuple[str, ...],
+    reuse: bool,
+    ranks: tuple[int, ...],
+    salvage: bool,
+    as_json: bool,
 ) -> None:
-    """Put journals into a DuckDB file or Parquet files; a second load goes on where the first ended."""
+    """Put journals into a DuckDB file or Parquet files; a second load goes on where the first ended.
+
+    A rank that cannot be read keeps the others from nothing. Exit code 3: there was one.
+    """
     named = pairs(labels, "--label")
     check_outside_runs(Path(place))
-    _check_readable(runs, salvage=salvage)
+    chosen = [RanksOf(run, the_ranks(run, ranks)) for run in runs]
+    _check_readable(chosen, salvage=salvage)
     check_names(runs)
     with told_plainly():
         store = store_at(place)
         try:
-            loaded = load_all(store, runs, named, salvage=salvage)
-            told = tell_reuse(store, runs, salvage=salvage) if reuse else []
+            loaded = load_all(store, chosen, named, salvage=salvage)
+            told = tell_reuse(store, chosen, salvage=salvage) if reuse else []
         finally:
             store.close()
     if as_json:
         document: dict[str, object] = {"to": place, "ranks": [each._asdict() for each in loaded]}
         if reuse:
             document["reuse"] = [each._asdict() for each in told]
+        if unread := [gone for each in chosen for gone in each.unread.ranks]:
+            document["unreadable"] = unread
         print_json(document)
     else:
         rows = [
@@ -100,16 +115,18 @@ def command(
         if told:
             columns = [name.replace("_", " ") for name in ToldRank._fields]
             print_table(columns, told, title="\nwhere the hits went")
+    leave_unread(chosen)
 
 
 def load_all(
-    store: Store, runs: Sequence[Path], labels: dict[str, str], *, salvage: bool
+    store: Store, chosen: Sequence[RanksOf], labels: dict[str, str], *, salvage: bool
 ) -> list[LoadedRank]:
-    """Load runs one after the other, with a progress bar; what the reader has to remark goes to stderr."""
+    """Load ranks one after the other, with a progress bar; what the reader has to remark goes to stderr."""
     loaded: list[LoadedRank] = []
-    with progress("load", _events_in(runs)) as advance:
-        for run in runs:
-            loaded += load(store, run, labels, salvage=salvage, advance=advance)
+    with progress("load", _events_in(chosen)) as advance:
+        for run, rank, around in each_of(chosen):
+            with around:
+                loaded += load(store, run, labels, salvage=salvage, advance=advance, ranks=[rank])
     for each in loaded:
         for notice in each.notices:
             remark(f"{each.run}, rank {each.rank}: {notice}")
@@ -153,15 +170,21 @@ def _said_by(error: duckdb.Error) -> str:
     return str(msgspec.json.decode(inner[1])) if inner else str(error)
 
 
-def _check_readable(runs: Sequence[Path], *, salvage: bool) -> None:
-    """Raise what reading a run's beginning raises, before a store is made that would be left empty; salvage reads around it."""
-    for run in runs:
-        for rank in ranks_in(run):
+def _check_readable(chosen: Sequence[RanksOf], *, salvage: bool) -> None:
+    """Raise what reading a run's beginning raises of all its ranks, before a store is made that would be left empty.
+
+    Salvage reads around it.
+    """
+    for run, ranks, _ in chosen:
+        errors: list[ReaderError] = []
+        for rank in ranks:
             try:
                 JournalReader(run, rank).opened  # noqa: B018 — what it raises is what is asked for
-            except Damaged:
-                if not salvage:
-                    raise
+            except ReaderError as error:
+                if not (salvage and isinstance(error, Damaged)):
+                    errors.append(error)
+        if len(errors) == len(ranks):
+            raise errors[0]
 
 
 def check_names(runs: Sequence[Path]) -> None:
@@ -169,7 +192,10 @@ def check_names(runs: Sequence[Path]) -> None:
     known: dict[tuple[str, Rank], Path] = {}
     for run in dict.fromkeys(run.resolve() for run in runs) if len(runs) > 1 else ():
         for rank in ranks_in(run):
-            name = JournalReader(run, rank).opened.run or run.name
+            try:
+                name = JournalReader(run, rank).opened.run or run.name
+            except ReaderError:  # whoever loads it says so
+                continue
             if (other := known.setdefault((name, rank), run)) != run:
                 raise CommandFailure(
                     f"{other} and {run} are both called {name}, as their journals say, and a run is known by its name"
@@ -178,10 +204,10 @@ def check_names(runs: Sequence[Path]) -> None:
                 )
 
 
-def _events_in(runs: Sequence[Path]) -> int | None:
+def _events_in(chosen: Sequence[RanksOf]) -> int | None:
     """How many events the journals have; None where one of them does not say."""
     try:
-        readers = [JournalReader(run, rank) for run in runs for rank in ranks_in(run)]
+        readers = [JournalReader(run, rank) for run, ranks, _ in chosen for rank in ranks]
         return sum(reader.last_seq - reader.first_seq + 1 for reader in readers)
     except JournalError:
         return None

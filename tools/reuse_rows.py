@@ -6,20 +6,20 @@ told exactly as far as its events are loaded, and not again where it is told tha
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
-from pathlib import Path
 from typing import NamedTuple
 
 from radixledger.analytics.batch import NONE
 from radixledger.analytics.reuse import Fate, Fold, Told
 from radixledger.analytics.store import Store
 from radixledger.journal.frame import Frame
-from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import ROOT, Rank, Seq
 from radixledger.replay.reuse.misses import Lost, Miss, Stretch
 from radixledger.replay.reuse.reuse import Reading
 from radixledger.replay.seek import Watch
 from radixledger.tools.console import remark
 from radixledger.tools.reuse_text import unknown
+from radixledger.tools.unread import RanksOf, each_of
 from radixledger.tools.watching import watched
 
 POOL_OF = {"window": "swa", "state": "recurrent", "prefix": "full", "prefix on the device": "full"}
@@ -66,14 +66,14 @@ class RankReuse:
         )
 
 
-def tell_reuse(store: Store, runs: Sequence[Path], *, salvage: bool) -> list[ToldRank]:
-    """Tell a store where the hits of loaded runs went, with a progress bar for each rank; those that were folded for it.
+def tell_reuse(store: Store, chosen: Sequence[RanksOf], *, salvage: bool) -> list[ToldRank]:
+    """Tell a store where the hits of loaded ranks went, with a progress bar for each rank; those that were folded for it.
 
     What a fold cannot know goes to stderr. Raises what reading and folding raise; ranks before that place are told.
     """
     told = []
-    for run in runs:
-        for rank in ranks_in(run):
+    for run, rank, around in each_of(chosen):
+        with around:
             reader = JournalReader(run, rank, salvage=salvage)
             name = reader.opened.run or run.name
             loaded = store.loaded(name, rank)

@@ -7,7 +7,7 @@ Rule: nothing that is asked changes anything on disk.
 import csv
 import io
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,8 @@ from radixledger.analytics.reuse import asks_for_reuse, tellings
 from radixledger.analytics.store import Database, StoreError, open_database
 from radixledger.analytics.tables import TITLES, described
 from radixledger.journal.absent import absent_ranks
-from radixledger.journal.reader import ranks_in
+from radixledger.journal.errors import ReaderError
+from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
@@ -50,9 +51,11 @@ from radixledger.tools.console import (
 from radixledger.tools.load import check_names, load_all, pairs, salvage_flag, told_plainly
 from radixledger.tools.near import near
 from radixledger.tools.printable import say, say_lines
+from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.reuse_rows import reservations, tell_reuse
 from radixledger.tools.run_argument import RunPath, is_url, located_or_loaded
 from radixledger.tools.table import print_table
+from radixledger.tools.unread import RanksOf, leave_unread
 
 FORMATS = ("table", "csv", "json")
 KINDS = ("check", "report", "view", "table")
@@ -78,6 +81,7 @@ KINDS = ("check", "report", "view", "table")
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="What a question has to be told."
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", help="How rows are printed.")
+@ranks_option
 @salvage_flag
 @json_flag
 def command(
@@ -87,10 +91,14 @@ def command(
     listed: bool,
     settings: tuple[str, ...],
     form: str,
+    ranks: tuple[int, ...],
     salvage: bool,
     as_json: bool,
 ) -> None:
-    """Ask runs in SQL: a question by its name, a query of your own, or every check at once."""
+    """Ask runs in SQL: a question by its name, a query of your own, or every check at once.
+
+    Exit code 1: a check has rows, or a rank is not here. 3: nothing of that, and a rank could not be read; the others are in the answer.
+    """
     form = "json" if as_json else form
     values = pairs(settings, "--set")
     if values and (listed or all_checks):
@@ -104,20 +112,26 @@ def command(
             raise CommandFailure("ask one thing: NAME (see --list), -c QUERY or --checks", USAGE)
         question = find(name) if name else None
         reuse = asks_for_reuse(question.query if question else query or "")
-        absent = absent_ranks((run, rank) for run in runs if not _is_loaded(run) for rank in ranks_in(run))
+        if ranks and any(map(_is_loaded, runs)):
+            raise CommandFailure(
+                "--rank is of journals; of what is loaded, name the ranks in a query (-c)", USAGE
+            )
+        chosen = [] if any(map(_is_loaded, runs)) else [RanksOf(run, the_ranks(run, ranks)) for run in runs]
+        absent = [] if ranks else absent_ranks((each.run, rank) for each in chosen for rank in each.ranks)
         for each in absent:
             remark(each.sentence())
-        with _opened(runs, salvage=salvage, reuse=reuse) as connection:
+        with _opened(runs, chosen, salvage=salvage, reuse=reuse) as connection:
             if reuse and _is_loaded(runs[0]):
                 _say_how_far_told(connection, runs[0], runs_named(question, values) if question else [])
             if all_checks or (question and question.kind == "check"):
                 _say_what_is_not_judged(connection)
             if all_checks:
-                _run_checks(connection, form, complete=not absent)
+                _run_checks(connection, form, chosen, complete=not absent)
             elif question:
-                _answer(connection, question, values, form)
+                _answer(connection, question, values, form, chosen)
             else:
                 _print(ask_sql(connection, query or "", values), form)
+        leave_unread(chosen)
 
 
 def _only_name(words: Sequence[Path | str]) -> str | None:
@@ -149,7 +163,9 @@ def _parted(words: Sequence[Path | str], *, all_runs: bool) -> tuple[list[Path],
 
 
 @contextmanager
-def _opened(runs: Sequence[Path], *, salvage: bool, reuse: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+def _opened(
+    runs: Sequence[Path], chosen: Sequence[RanksOf], *, salvage: bool, reuse: bool
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that the tables of these runs can be read from; reuse: also that of where the hits went."""
     if not runs:
         raise CommandFailure("name a run: the folder of a journal, or what `radixledger load` made", USAGE)
@@ -163,9 +179,9 @@ def _opened(runs: Sequence[Path], *, salvage: bool, reuse: bool) -> Iterator[duc
     else:
         database = Database()
         check_names(runs)
-        load_all(database, runs, {}, salvage=salvage)
+        load_all(database, chosen, {}, salvage=salvage)
         if reuse:
-            tell_reuse(database, runs, salvage=salvage)
+            tell_reuse(database, chosen, salvage=salvage)
         connection = database.questioned()
     try:
         yield connection
@@ -213,22 +229,54 @@ def _say_what_is_not_judged(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _answer(
-    connection: duckdb.DuckDBPyConnection, question: Question, values: dict[str, str], form: str
+    connection: duckdb.DuckDBPyConnection,
+    question: Question,
+    values: dict[str, str],
+    form: str,
+    chosen: Sequence[RanksOf],
 ) -> None:
-    answer = ask(connection, question, values)
+    answer = _without_what_is_here(question.name, ask(connection, question, values), chosen)
     _print(answer, form)
     if question.kind == "check" and answer.rows:
         exit_with(FINDINGS)
 
 
-def _run_checks(connection: duckdb.DuckDBPyConnection, form: str, *, complete: bool) -> None:
+def _without_what_is_here(name: str, answer: Answer, chosen: Sequence[RanksOf]) -> Answer:
+    """A rank that was not asked for, or not read, is not loaded, and yet not missing."""
+    if name != "missing_ranks" or not chosen:
+        return answer
+    here = {(name, rank) for each in chosen for name in _names(each.run) for rank in ranks_in(each.run)}
+    run, rank = answer.columns.index("run"), answer.columns.index("missing_rank")
+    return Answer(answer.columns, [row for row in answer.rows if (row[run], row[rank]) not in here])
+
+
+def _names(run: Path) -> set[str]:
+    """What the journals of a run that can be read call it."""
+    names = set()
+    for rank in ranks_in(run):
+        with suppress(ReaderError):
+            names.add(JournalReader(run, rank, salvage=True).opened.run or run.name)
+    return names
+
+
+def _run_checks(
+    connection: duckdb.DuckDBPyConnection, form: str, chosen: Sequence[RanksOf], *, complete: bool
+) -> None:
     """Print what every check finds; of a run that is not `complete` nothing is called clean, whatever is loaded of it."""
     with progress("check", len(of_kind("check"))) as advance:
-        answers = ask_checks(connection, advance)
+        answers = {
+            name: _without_what_is_here(name, answer, chosen)
+            for name, answer in ask_checks(connection, advance).items()
+        }
     found = {name: answer for name, answer in answers.items() if answer.rows}
     if form == "json":
         checks = [{"name": name, "rows": _objects(answer)} for name, answer in answers.items()]
-        print_json({"clean": complete and not found, "checks": checks})
+        print_json(
+            {
+                "clean": complete and not found and not any(each.unread.ranks for each in chosen),
+                "checks": checks,
+            }
+        )
     elif form == "csv":
         _print_csv(("check", "findings"), [(name, len(answer.rows)) for name, answer in answers.items()])
     else:

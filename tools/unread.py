@@ -5,8 +5,9 @@ Rule: a rank that is alone raises what reading it raises. The exit code is 3 onl
 
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -56,3 +57,31 @@ class Unread:
             exit_with(FINDINGS)
         if self.ranks:
             exit_with(UNREADABLE)
+
+
+class _Chosen(NamedTuple):
+    run: Path
+    ranks: list[Rank]
+    unread: Unread
+
+
+class RanksOf(_Chosen):
+    """The ranks of one of several runs that a command goes through, and which of them could not be read."""
+
+    def __new__(cls, run: Path, ranks: list[Rank]) -> "RanksOf":
+        """Of these ranks none is unread yet."""
+        return super().__new__(cls, run, ranks, Unread(run, ranks))
+
+
+def each_of(chosen: Sequence[RanksOf]) -> Iterator[tuple[Path, Rank, AbstractContextManager[None]]]:
+    """Each rank with its run, and what to read it in; one that could not be read does not come again."""
+    for run, ranks, unread in chosen:
+        for rank in ranks:
+            if rank not in {each.rank for each in unread.ranks}:
+                yield run, rank, unread.around(rank)
+
+
+def leave_unread(chosen: Sequence[RanksOf]) -> None:
+    """Leave with 3 where not all could be read; who found something has left."""
+    for each in chosen:
+        each.unread.leave(found=False)

@@ -28,10 +28,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_command_about_a_run_lets_its_ranks_be_chosen_in_one_of_two_ways() -> None:
-    """SQL has a column for it."""
     for name, command in leaves(radixledger, "radixledger"):
         arguments = {each.name for each in command.params if isinstance(each, click.Argument)}
-        if not arguments & {"run", "runs", "a"} or name == "radixledger load":
+        if not arguments & {"run", "runs", "a"} and name != "radixledger sql":
             continue
         (rank,) = (
             each for each in command.params if isinstance(each, click.Option) and "--rank" in each.opts

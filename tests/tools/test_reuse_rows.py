@@ -11,13 +11,14 @@ from radixledger.analytics.folder import Folder, is_folder, open_folder
 from radixledger.analytics.load import load
 from radixledger.analytics.queries import ask, ask_sql, find
 from radixledger.analytics.store import Database, Store, open_database
-from radixledger.journal.reader import JournalReader
+from radixledger.journal.reader import JournalReader, ranks_in
 from radixledger.journal.retention import Retention
 from radixledger.journal.units import Seq
 from radixledger.journal.writer import JournalWriter
 from radixledger.replay.reuse.misses import KINDS
 from radixledger.replay.reuse.reuse import Reading, Reuse
 from radixledger.tools.reuse_rows import RankReuse, tell_reuse
+from radixledger.tools.unread import RanksOf
 
 from ..cache.driven import CHUNK_SHAPES, FULL_SHAPES, SHAPES, STATE_SHAPES, Driven, opened
 from ..replay.runs import RANK, Clock, damage, written
@@ -38,7 +39,7 @@ ROUTES: dict[str, dict[str, Any]] = {
 def told(store: Store, run: Path, *, salvage: bool = False) -> int:
     """Load what is there and tell where its hits went; how many ranks that took a fold of."""
     load(store, run, salvage=salvage)
-    return len(tell_reuse(store, [run], salvage=salvage))
+    return len(tell_reuse(store, [RanksOf(run, ranks_in(run))], salvage=salvage))
 
 
 def asked(place: Path) -> duckdb.DuckDBPyConnection:
@@ -267,7 +268,7 @@ def test_every_rank_is_told_apart(tmp_path: Path) -> None:
         written(tmp_path / "run", 120, rank=rank, ranks=2, seed=rank)
     store = Database()
     load(store, tmp_path / "run")
-    ranks = tell_reuse(store, [tmp_path / "run"], salvage=False)
+    ranks = tell_reuse(store, [RanksOf(tmp_path / "run", ranks_in(tmp_path / "run"))], salvage=False)
     found = rows(
         store.questioned(),
         "SELECT rank, count(*) FILTER (kind = 'hit') AS requests, sum(tokens)::BIGINT AS prompt_tokens"

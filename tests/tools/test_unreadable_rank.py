@@ -73,3 +73,40 @@ def test_why_a_request_missed_is_told_by_the_ranks_that_can_be_read(capsys: Capt
     code, out, err = told("replay why-miss run nobody-of-that-name", capsys)
     assert (code, out) == (3, "")
     assert "as far as could be read" in err
+
+
+@pytest.mark.usefixtures("run")
+def test_the_checks_judge_the_other_ranks_and_findings_win(capsys: Capture) -> None:
+    """J22: it lies here, so it is not missing."""
+    code, out, err = told("sql run --checks", capsys)
+    assert (code, "leak_at_end" in out, "missing_ranks" in out) == (1, True, False)
+    assert "rank 1 cannot be read: run/rank-0001" in err
+    assert told("sql run --checks --rank 0 --rank 2", capsys) == (1, out, "")
+
+
+@pytest.mark.usefixtures("run")
+def test_where_nothing_was_found_a_rank_that_was_not_read_is_told_by_the_exit_code(capsys: Capture) -> None:
+    code, out, err = told("sql run missing_ranks --json", capsys)
+    assert (code, json.loads(out)) == (3, [])
+    assert "rank 1 cannot be read" in err
+    code, out, _ = told("sql run missing_ranks --json --rank 0", capsys)
+    assert (code, json.loads(out)) == (0, [])
+    assert told("sql run --checks --rank 1", capsys)[0] == 3
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("place", ["made.duckdb", "made/"])
+def test_a_load_is_of_the_other_ranks_and_they_can_be_asked(place: str, capsys: Capture) -> None:
+    code, out, err = told(f"load run --to {place} --reuse --json", capsys)
+    document = json.loads(out)
+    assert (code, [each["rank"] for each in document["ranks"]]) == (3, [0, 2])
+    assert [each["rank"] for each in document["unreadable"]] == [1]
+    assert "rank 1 cannot be read" in err
+    assert told(f"sql {place} occupancy", capsys)[0] == 0
+    assert told(f"sql {place} --checks --rank 0", capsys)[0] == 2
+
+
+@pytest.mark.usefixtures("run")
+def test_only_the_ranks_that_are_named_are_loaded(capsys: Capture) -> None:
+    code, out, _ = told("load run --to made.duckdb --rank 2 --json", capsys)
+    assert (code, [each["rank"] for each in json.loads(out)["ranks"]]) == (0, [2])

@@ -44,6 +44,7 @@ from radixledger.tools.serve.offline import Setup
 from radixledger.tools.serve.requests import Request, Result, encode_request, encode_result
 from radixledger.tools.serve.tiny import load_tiny
 from radixledger.tools.table import print_table
+from radixledger.tools.unread import RanksOf
 
 TALK = Talk(conversations=10, turns=4, ranks=2, system=96, question=24, answer=48, pause_ms=60, stagger_ms=2)
 WARM = Setup(
@@ -210,7 +211,7 @@ def loaded(run: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A run's journals as tables in memory."""
     database = Database()
     try:
-        load_all(database, [run], {}, salvage=False)
+        load_all(database, [RanksOf(run, ranks_in(run))], {}, salvage=False)
         yield database.questioned()
     finally:
         database.close()
