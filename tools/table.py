@@ -19,8 +19,8 @@ from radixledger.tools.printable import in_a_line, printable
 
 NO_ROWS = "no rows"
 
-NUMBER = re.compile(r"[~+-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?%?")
-"""What a column of numbers has in its cells, or nothing."""
+NUMBER = re.compile(r"[~+-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?%?|-")
+"""What a column of numbers has in its cells, or nothing, or a dash."""
 
 _GLUE = "\0"
 """Between a name and its value, where no line ends; no text has one (`in_a_line`)."""

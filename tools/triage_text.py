@@ -264,13 +264,11 @@ def _print_scene(explained: Explained, name: str) -> None:
         )
     if explained.requests:
         rows2 = [
-            (each.request, each.rid, each.state, each.prompt, each.length, each.in_the_tree, each.given_back)
+            [str(each.request), each.rid, each.state, *map(_or_dash, (each.prompt, each.length, each.in_the_tree, each.given_back))]
             for each in explained.requests
-        ]
+        ]  # fmt: skip
         columns = ("request", "id", "state", "prompt", "length", "in the tree", "SWA given back")
-        print_table(
-            columns, [[str(row[0]), *row[1:]] for row in rows2], title=f"\n{name}requests involved, in tokens"
-        )
+        print_table(columns, rows2, title=f"\n{name}requests involved, in tokens")
     print_title(f"{name}device steps in flight")
     for step in explained.steps:
         uses = "; ".join(step.uses) or "touches none of these pages"
@@ -286,6 +284,10 @@ def _print_scene(explained: Explained, name: str) -> None:
             ],
             title=f"\n{name}pools, in pages",
         )  # fmt: skip
+
+
+def _or_dash(number: int | None) -> str:
+    return "-" if number is None else count_text(number)
 
 
 def _print_ending(ending: Ending, told: RankTriage, name: str) -> None:

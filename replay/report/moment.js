@@ -84,7 +84,12 @@ class Desk {
     const number = digits ? Number(digits.replaceAll(",", "")) : NaN, name = (word || "").toLowerCase();
     const pool = track.head.pools.findIndex(each => each.toLowerCase() === (name === "page" ? "full" : name));
     told.textContent = "";
-    if (digits && (name === "" || name === "event")) return this.goTo(number);
+    const first = track.seq[0], last = track.seq[track.count - 1];
+    if (digits && (name === "" || name === "event")) {
+      if (first <= number && number <= last) return this.goTo(number);
+      told.textContent = `There is no event ${count(number)} here: they go from ${count(first)} to ${count(last)}.`;
+      return undefined;
+    }
     if (digits && name === "step") return this.go(track.placeOfStep(number));
     if (digits && name === "node") return this.choose({ type: "node", number });
     if (digits && name === "request") return this.choose({ type: "request", number });

@@ -104,7 +104,12 @@ def _scene(sheet: Sheet) -> str:
         for each in explained.holders
     ]
     lines += [
-        f"request {each.request} ({each.rid}): {each.state}, {each.length:,} tokens, {each.in_the_tree:,} of them in the tree"
+        f"request {each.request} ({each.rid}): {each.state}"
+        + (
+            ""
+            if each.length is None
+            else f", {each.length:,} tokens, {each.in_the_tree:,} of them in the tree"
+        )
         for each in explained.requests
     ]
     lines += [

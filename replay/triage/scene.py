@@ -53,16 +53,16 @@ class StepThen(Struct, frozen=True):
 
 
 class RequestThen(Struct, frozen=True):
-    """A request that has a part in it, as it was just before the event; lengths in tokens."""
+    """A request that has a part in it, as it was just before the event; lengths in tokens, None of one that is gone."""
 
     request: int
     rid: str
     state: str
-    prompt: int = 0
-    length: int = 0
-    given_back: int = 0
-    """Tokens below its frontier, whose SWA it has given back."""
-    in_the_tree: int = 0
+    prompt: int | None = None
+    length: int | None = None
+    given_back: int | None = None
+    """Tokens below its frontier, whose SWA it has given back; None where the rank has no SWA."""
+    in_the_tree: int | None = None
 
 
 def pools_then(state: State) -> list[PoolThen]:
@@ -157,6 +157,6 @@ def _request(state: State, number: int, story: CausalSlice) -> RequestThen:
         "live",
         live.prompt,
         int(rows.length[row]),
-        int(rows.cursor[row]),
+        int(rows.cursor[row]) if state.swa.capacity else None,
         int(rows.protected[row]),
     )

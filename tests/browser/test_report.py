@@ -119,6 +119,10 @@ def test_keys_step_by_event_and_by_finding(page: Page, incident: Path) -> None:
     page.locator("#wanted").fill("nobody")
     page.keyboard.press("Enter")
     expect(page.locator("#found")).to_contain_text("Nothing here is called “nobody”")
+    page.locator("#wanted").fill("event 99999")
+    page.keyboard.press("Enter")
+    expect(page.locator("#found")).to_have_text(f"There is no event 99,999 here: they go from 1 to {last:,}.")
+    at(page, 9)
 
 
 def test_the_slider_and_a_click_on_a_chart_go_to_an_event(page: Page) -> None:

@@ -112,7 +112,9 @@ def test_the_scene_tells_who_had_the_page_and_what_the_running_step_does_with_it
         ("FULL", 40, 4),
         ("SWA", 40, 4),
     ]
-    assert [(each.rid, each.state, each.length) for each in explained.requests][:1] == [("", "not live", 0)]
+    assert [(each.rid, each.state, each.length) for each in explained.requests][:1] == [
+        ("", "not live", None)
+    ]
     assert ("a", "live", 16) in [(each.rid, each.state, each.length) for each in explained.requests]
 
 
