@@ -106,28 +106,6 @@ def test_json_has_all_of_it(wrong: tuple[Path, DoubleFree], capsys: Capture) -> 
     assert document["ranks"][1]["next"][0]["command"].startswith("radixledger replay blame")
 
 
-def test_of_a_request_that_is_gone_and_of_a_pool_that_is_not_there_a_dash_is_told(
-    wrong: tuple[Path, DoubleFree], tmp_path: Path, capsys: Capture
-) -> None:
-    """A nought would say that it had no tokens, and that it gave none back."""
-    page = tmp_path / "page.html"
-    _, out = told([str(wrong[0]), "--report", str(page)], capsys)
-    table = out.partition("requests involved, in tokens\n")[2].partition("\n\n")[0]
-    assert table.splitlines()[2].split() == ["8", "r1", "aborted", "before", "-", "-", "-", "-"]
-    assert "<li>request 8 (r1): aborted before</li>" in page.read_text("utf-8")
-    config = Config(page_size=4, full_pages=9, swa_pages=0, window_tokens=0, rows=4)
-    with Recorder.open(tmp_path / "theirs", config, code="toy", redaction="plain") as recorder:
-        for rid in ("had", "gave"):
-            recorder.admitted(rid, prompt=32, prefix=0, node=ROOT)
-        recorder.extended(["had"], [32], takers=["had"], counts=[8], full=range(1, 9))
-        recorder.freed(range(1, 9), rid="gave")
-    _, out = told([str(tmp_path / "theirs"), "--no-report"], capsys)
-    table = out.partition("requests involved, in tokens\n")[2].partition("\n\n")[0]
-    rows = [line.split() for line in table.splitlines()[2:]]
-    assert {row[1] for row in rows} == {"had", "gave"}
-    assert [(row[3], row[-1]) for row in rows] == [("32", "-")] * 2
-
-
 def test_each_page_is_told_with_the_event_that_handed_it_out(tmp_path: Path, capsys: Capture) -> None:
     """J14: of a request that was given them one by one the first four, and how many came later."""
     config = Config(page_size=4, full_pages=9, swa_pages=0, window_tokens=0, rows=4)

@@ -1,0 +1,39 @@
+"""`radixledger triage` of requests that are gone: what is not known is no nought."""
+
+from pathlib import Path
+
+import pytest
+
+from radixledger.journal.events import Config
+from radixledger.journal.recorder import ROOT, Recorder
+from radixledger.journal.units import Rank
+from radixledger.tools.cli import run as radixledger
+from radixledger.tools.drill import plant_double_free
+
+from ..replay.runs import written
+
+
+def test_of_a_request_that_is_gone_and_of_a_pool_that_is_not_there_a_dash_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A nought would say that it had no tokens, and that it gave none back."""
+    page = tmp_path / "page.html"
+    written(tmp_path / "lawful", 111, seed=11, rank=1, ranks=2)
+    plant_double_free(tmp_path / "lawful", tmp_path / "wrong", Rank(1))
+    radixledger(["triage", str(tmp_path / "wrong"), "--report", str(page)])
+    out = capsys.readouterr().out
+    table = out.partition("requests involved, in tokens\n")[2].partition("\n\n")[0]
+    assert table.splitlines()[2].split() == ["8", "r1", "aborted", "before", "-", "-", "-", "-"]
+    assert "<li>request 8 (r1): aborted before</li>" in page.read_text("utf-8")
+    config = Config(page_size=4, full_pages=9, swa_pages=0, window_tokens=0, rows=4)
+    with Recorder.open(tmp_path / "theirs", config, code="toy", redaction="plain") as recorder:
+        for rid in ("had", "gave"):
+            recorder.admitted(rid, prompt=32, prefix=0, node=ROOT)
+        recorder.extended(["had"], [32], takers=["had"], counts=[8], full=range(1, 9))
+        recorder.freed(range(1, 9), rid="gave")
+    radixledger(["triage", str(tmp_path / "theirs"), "--no-report"])
+    out = capsys.readouterr().out
+    table = out.partition("requests involved, in tokens\n")[2].partition("\n\n")[0]
+    rows = [line.split() for line in table.splitlines()[2:]]
+    assert {row[1] for row in rows} == {"had", "gave"}
+    assert [(row[3], row[-1]) for row in rows] == [("32", "-")] * 2
