@@ -40,6 +40,7 @@ from radixledger.tools.console import (
     USAGE,
     CommandFailure,
     count_of,
+    count_text,
     examples,
     exit_with,
     json_flag,
@@ -342,10 +343,19 @@ def _print(answer: Answer, form: str) -> None:
         _print_rows(answer)
 
 
+TABLE_ROWS = 2_000
+"""So many rows are a table, which nobody reads further and which takes a millisecond each to set."""
+
+
 def _print_rows(answer: Answer, title: str = "") -> None:
     """Numbers stand as they are typed, since most of them name something."""
-    rows = [["" if value is None else _text(value) for value in row] for row in answer.rows]
+    shown = answer.rows[:TABLE_ROWS]
+    rows = [["" if value is None else _text(value) for value in row] for row in shown]
     print_table(answer.columns, rows, title=title)
+    if len(answer.rows) > len(shown):
+        remark(
+            f"the first {count_text(len(shown))} of {count_of(len(answer.rows), 'row')}; --format csv or --json gives all"
+        )
 
 
 def _text(value: object) -> str:

@@ -298,3 +298,13 @@ def test_a_query_that_wants_too_much_memory_is_told_and_is_no_usage(
         said = refused(capfd, *words, code=3)
         assert "there was not enough memory: give" in said
         assert said.rstrip().endswith("Failed to allocate block of 16777216 bytes")
+
+
+def test_a_table_of_very_many_rows_is_cut_and_says_so(run: Path, capfd: Capture) -> None:
+    """Who wants all of them has CSV and JSON, which are whole."""
+    query = "SELECT range AS row FROM range(5000)"
+    assert radixledger(["sql", str(run), "-c", query]) == 0
+    out, err = capfd.readouterr()
+    assert out.splitlines()[-1].strip() == "1999"
+    assert "the first 2,000 of 5,000 rows; --format csv or --json gives all" in err
+    assert len(told(capfd, "sql", run, "-c", query, "--format", "csv").splitlines()) == 5001
