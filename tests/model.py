@@ -295,7 +295,10 @@ class Model:
         path = (space, *key[: len(pages)])
         given = self.tree.depth((space, *key[:prev]))
         turn_if(["busy"] * self.in_a_row(pages[prev:]) + ["refused"] * (prev > given))
-        return self.settle(path, pages, prev, released, keeps=not self.shape.window)
+        end, had = self.settle(path, pages, prev, released, keeps=not self.shape.window)
+        if had < len(end) - 1:
+            self.tree.used_by(end, 0, had)  # what strangers bring is worth that, and so is the way to it
+        return end, had
 
     def settle(
         self, path: Prefix, pages: Sequence[int], prev: int, released: int, *, keeps: bool = False
