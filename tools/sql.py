@@ -4,12 +4,9 @@ A run is a journal (loaded into memory for the occasion), a DuckDB file or a Par
 Rule: nothing that is asked changes anything on disk.
 """
 
-import csv
-import io
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import click
 import duckdb
@@ -34,13 +31,13 @@ from radixledger.analytics.tables import TITLES, described
 from radixledger.journal.absent import absent_ranks
 from radixledger.journal.errors import ReaderError
 from radixledger.journal.reader import JournalReader, ranks_in
+from radixledger.tools.answer_text import objects, print_answer, print_csv, print_rows
 from radixledger.tools.console import (
     FINDINGS,
     UNREADABLE,
     USAGE,
     CommandFailure,
     count_of,
-    count_text,
     examples,
     exit_with,
     json_flag,
@@ -131,7 +128,7 @@ def command(
             elif question:
                 _answer(connection, question, values, form, chosen)
             else:
-                _print(ask_sql(connection, query or "", values), form)
+                print_answer(ask_sql(connection, query or "", values), form)
         leave_unread(chosen)
 
 
@@ -237,7 +234,7 @@ def _answer(
     chosen: Sequence[RanksOf],
 ) -> None:
     answer = _without_what_is_here(question.name, ask(connection, question, values), chosen)
-    _print(answer, form)
+    print_answer(answer, form)
     if question.kind == "check" and answer.rows:
         exit_with(FINDINGS)
 
@@ -271,7 +268,7 @@ def _run_checks(
         }
     found = {name: answer for name, answer in answers.items() if answer.rows}
     if form == "json":
-        checks = [{"name": name, "rows": _objects(answer)} for name, answer in answers.items()]
+        checks = [{"name": name, "rows": objects(answer)} for name, answer in answers.items()]
         print_json(
             {
                 "clean": complete and not found and not any(each.unread.ranks for each in chosen),
@@ -279,7 +276,7 @@ def _run_checks(
             }
         )
     elif form == "csv":
-        _print_csv(("check", "findings"), [(name, len(answer.rows)) for name, answer in answers.items()])
+        print_csv(("check", "findings"), [(name, len(answer.rows)) for name, answer in answers.items()])
     else:
         _print_found(answers, found)
     if found or not complete:
@@ -288,7 +285,7 @@ def _run_checks(
 
 def _print_found(answers: dict[str, Answer], found: dict[str, Answer]) -> None:
     for name, answer in found.items():
-        _print_rows(answer, title=f"{name}: {find(name).title}")
+        print_rows(answer, title=f"{name}: {find(name).title}")
         say()
     rows = sum(len(answer.rows) for answer in found.values())
     told = f"{count_of(rows, 'finding')} on {len(found)} of them" if found else "no findings"
@@ -297,14 +294,16 @@ def _print_found(answers: dict[str, Answer], found: dict[str, Answer]) -> None:
 
 def _show_list(name: str | None, form: str) -> None:
     if name in _NAMED:
-        _print(Answer(("column", "type"), list(described(name))), form)
+        print_answer(Answer(("column", "type"), list(described(name))), form)
     elif name is not None:
         _show_question(find(name), form)
     else:
         told = [(each.kind, each.name, each.title) for each in questions().values()]
         told += [("table", table, title) for table, title in _NAMED.items()]
         rows = sorted(told, key=lambda each: (KINDS.index(each[0]), each[1]))
-        _print_list(rows) if form == "table" else _print(Answer(_LISTED, [tuple(row) for row in rows]), form)
+        _print_list(rows) if form == "table" else print_answer(
+            Answer(_LISTED, [tuple(row) for row in rows]), form
+        )
 
 
 _NAMED = TITLES | BESIDE_TITLES
@@ -325,71 +324,10 @@ def _show_question(question: Question, form: str) -> None:
         print_json({name: getattr(question, name) for name in told} | {"parameters": parameters})
         return
     if form == "csv":
-        _print_csv((*_LISTED, "query"), [(question.kind, question.name, question.title, question.query)])
+        print_csv((*_LISTED, "query"), [(question.kind, question.name, question.title, question.query)])
         return
     print_lines([f"{question.name} ({question.kind})", "", *question.help.splitlines(), ""])
     for parameter in question.parameters:
         default = f" (default {parameter.default})" if parameter.default is not None else ""
         print_lines([f"--set {parameter.name}=...  {parameter.help}{default}"])
     say_lines(f"\n{question.query}" if question.parameters else question.query)
-
-
-def _print(answer: Answer, form: str) -> None:
-    if form == "json":
-        print_json(_objects(answer))
-    elif form == "csv":
-        _print_csv(answer.columns, answer.rows)
-    else:
-        _print_rows(answer)
-
-
-TABLE_ROWS = 2_000
-"""So many rows are a table, which nobody reads further and which takes a millisecond each to set."""
-
-
-def _print_rows(answer: Answer, title: str = "") -> None:
-    """Numbers stand as they are typed, since most of them name something."""
-    shown = answer.rows[:TABLE_ROWS]
-    rows = [["" if value is None else _text(value) for value in row] for row in shown]
-    print_table(answer.columns, rows, title=title)
-    if len(answer.rows) > len(shown):
-        remark(
-            f"the first {count_text(len(shown))} of {count_of(len(answer.rows), 'row')}; --format csv or --json gives all"
-        )
-
-
-def _text(value: object) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case bytes():
-            return value.hex()
-        case dict():
-            return " ".join(f"{key}={each}" for key, each in value.items())
-        case _:
-            return str(value)
-
-
-def _objects(answer: Answer) -> list[dict[str, Any]]:
-    """Rows as JSON objects; bytes as hexadecimal, numbers that JSON readers would round as text."""
-    return [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case bytes():
-            return value.hex()
-        case bool() | None | str() | float() | list() | dict():
-            return value
-        case int():
-            return value if abs(value) < 1 << 63 else str(value)
-        case _:
-            return str(value)
-
-
-def _print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(["" if value is None else _text(value) for value in row] for row in rows)
-    click.echo(text.getvalue(), nl=False)
