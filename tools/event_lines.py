@@ -58,15 +58,22 @@ def until_closed(reader: JournalReader, start: Seq | None) -> Iterator[Frame]:
 
 
 def all_until_closed(polled: Sequence[Iterator[Frame | None]]) -> Iterator[tuple[int, Frame]]:
-    """As `until_closed`, of several ranks: which one, and its frame; those that are there already rank by rank."""
+    """As `until_closed`, of several ranks: which one, and its frame; those that are there already rank by rank.
+
+    A rank whose frames end, because they can be read no further, is followed no more.
+    """
     live = dict(enumerate(polled))
     while live:
         for number, frames in list(live.items()):
-            closed = False
-            while (frame := next(frames)) is not None:
-                closed = isinstance(frame.events[-1], Closed)
+            over = False
+            for frame in frames:
+                if frame is None:
+                    break
+                over = isinstance(frame.events[-1], Closed)
                 yield number, frame
-            if closed:
+            else:
+                over = True
+            if over:
                 del live[number]
         if live:
             sleep(FOLLOW_EVERY_S)

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from radixledger.journal.units import Rank
 from radixledger.tools.cli import run as radixledger
+from radixledger.tools.drill import plant_double_free
 
 from ..replay.runs import written
 
@@ -35,7 +37,9 @@ def told(words: str, capsys: Capture) -> tuple[int, str, str]:
 
 
 @pytest.mark.usefixtures("run")
-@pytest.mark.parametrize("command", [*WORDS, "replay locks --salvage", "replay lost-reuse --salvage"])
+@pytest.mark.parametrize(
+    "command", [*WORDS, "replay locks --salvage", "replay lost-reuse --salvage", "replay tail --once --laws"]
+)
 def test_the_other_ranks_are_told_as_if_it_were_not_there(command: str, capsys: Capture) -> None:
     """J11: it is named, with what to do."""
     code, out, err = told(f"{command} run", capsys)
@@ -110,3 +114,29 @@ def test_a_load_is_of_the_other_ranks_and_they_can_be_asked(place: str, capsys: 
 def test_only_the_ranks_that_are_named_are_loaded(capsys: Capture) -> None:
     code, out, _ = told("load run --to made.duckdb --rank 2 --json", capsys)
     assert (code, [each["rank"] for each in json.loads(out)["ranks"]]) == (0, [2])
+
+
+def test_a_trace_has_the_other_ranks(run: Path, capsys: Capture) -> None:
+    code, out, err = told("export perfetto run -o trace.json --json", capsys)
+    summary = json.loads(out)
+    assert (code, [each["rank"] for each in summary["unreadable"]]) == (3, [1])
+    assert "rank 1 cannot be read: run/rank-0001" in err
+    entries = json.loads((run.parent / "trace.json").read_text("utf-8"))["traceEvents"]
+    names = {each["args"]["name"][:6] for each in entries if each["name"] == "process_name"}
+    assert names == {"rank 0", "rank 2"}
+
+
+def test_who_follows_goes_on_with_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """The alarm is another rank's."""
+    monkeypatch.chdir(tmp_path)
+    for rank in range(2):
+        written(tmp_path / "run", 110, seed=11, rank=rank, ranks=2)
+    plant_double_free(tmp_path / "run", tmp_path / "wrong", Rank(1))
+    for each in (tmp_path / "wrong" / "rank-0000").iterdir():
+        each.write_bytes(b"ab")
+    code, out, err = told("replay tail wrong --alarms", capsys)
+    assert code == 1
+    assert "a_page_is_freed_once" in out
+    assert "rank 0 cannot be read: " in err

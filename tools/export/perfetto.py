@@ -20,11 +20,9 @@ from radixledger.replay.export.trace_pen import Entry
 from radixledger.replay.known import unknown_words
 from radixledger.replay.whole_file import whole_file
 from radixledger.tools.console import (
-    FINDINGS,
     bytes_text,
     count_of,
     examples,
-    exit_with,
     json_flag,
     print_json,
     remark,
@@ -34,6 +32,7 @@ from radixledger.tools.printable import say
 from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import run_argument
+from radixledger.tools.unread import Unread
 from radixledger.tools.watching import watched
 
 
@@ -62,11 +61,19 @@ def command(
     """Write a trace for ui.perfetto.dev: requests, device steps and pools on one time line.
 
     A rank is a process, with a track for each row, whose slices are its requests; marks are tombstones, heals, evictions and refusals, and what broke a law: the exit code
-    is 1 where there is any. The page is a web page, but it reads the file where you are: nothing is uploaded.
+    is 1 where there is any, else 3 where a rank could not be read. The page is a web page, but it reads the file where you are: nothing is uploaded.
     """
     check_place(output, force=force)
-    readers = [JournalReader(run, each, salvage=salvage) for each in the_ranks(run, ranks)]
-    begun_ns = min(next(iter(reader.frames())).time_ns for reader in readers)
+    chosen = the_ranks(run, ranks)
+    unread, readers, begun = Unread(run, chosen), list[JournalReader](), list[int]()
+    for rank in chosen:
+        with unread.around(rank):
+            reader = JournalReader(run, rank, salvage=salvage)
+            begun.append(next(iter(reader.frames())).time_ns)
+            readers.append(reader)
+    if not readers:
+        unread.leave(found=False)
+    begun_ns = min(begun)
     traces = [Trace(reader, begun_ns) for reader in readers]
     entries = 0
     with _written(output) as file:
@@ -74,7 +81,7 @@ def command(
         file.write(b'{"displayTimeUnit":"ms","otherData":')
         file.write(encode({"run": readers[0].opened.run, "begun": _moment(begun_ns)}))
         file.write(b',"traceEvents":[')
-        for entry in _all(run, readers, traces):
+        for entry in _all(run, readers, traces, unread):
             file.write(b",\n" if entries else b"\n")
             file.write(encode(entry))
             entries += 1
@@ -82,11 +89,28 @@ def command(
     broken = sum(sum(trace.report.broken.values()) for trace in traces)
     size = output.stat().st_size
     if as_json:
-        print_json({"path": str(output), "entries": entries, "bytes": size, "findings": broken})
+        summary = {"path": str(output), "entries": entries, "bytes": size, "findings": broken}
+        print_json(summary | {"unreadable": unread.ranks})
     else:
         say(
             f"{output}: {count_of(entries, 'trace event')}, {bytes_text(size)}; open it in https://ui.perfetto.dev"
         )
+    _remark_on(readers, traces)
+    if broken:
+        remark(f"{count_of(broken, 'finding')} marked in the track `broken laws`")
+    unread.leave(found=broken > 0)
+
+
+def _all(
+    run: Path, readers: Sequence[JournalReader], traces: Sequence[Trace], unread: Unread
+) -> Iterator[Entry]:
+    for reader, trace in zip(readers, traces, strict=True):
+        with unread.around(reader.rank), watched(run, reader.rank) as watch:
+            yield from trace.entries(watch)
+
+
+def _remark_on(readers: Sequence[JournalReader], traces: Sequence[Trace]) -> None:
+    """What whoever looks at the trace has to know of each rank."""
     for trace in traces:
         if trace.turned_back:
             held = f"{count_of(trace.turned_back, 'frame')} stamped before one that came before"
@@ -98,15 +122,6 @@ def command(
             remark(
                 f"rank {reader.rank}: {unknown_words(each.lost_at)}; of pools and rows nothing is told there"
             )
-    if broken:
-        remark(f"{count_of(broken, 'finding')} marked in the track `broken laws`")
-        exit_with(FINDINGS)
-
-
-def _all(run: Path, readers: Sequence[JournalReader], traces: Sequence[Trace]) -> Iterator[Entry]:
-    for reader, trace in zip(readers, traces, strict=True):
-        with watched(run, reader.rank) as watch:
-            yield from trace.entries(watch)
 
 
 def _moment(begun_ns: int) -> str:

@@ -6,7 +6,7 @@ Not here: the laws and what an alarm says (`radixledger.replay.alarms`), followi
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -19,13 +19,11 @@ from radixledger.replay.alarms import Alarm, Alarms
 from radixledger.replay.known import unknown_words
 from radixledger.replay.seek import Beginning, beginning_before
 from radixledger.tools.console import (
-    FINDINGS,
     USAGE,
     CommandFailure,
     count_of,
     count_text,
     examples,
-    exit_with,
     remark,
 )
 from radixledger.tools.event_lines import (
@@ -41,6 +39,10 @@ from radixledger.tools.printable import in_a_line, say_lines
 from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import run_argument
+from radixledger.tools.unread import Unread
+
+Polled = TypeVar("Polled", Frame, Frame | None)
+"""A frame, or nothing yet."""
 
 PAGES_TOLD = 12
 MANY = 100_000
@@ -79,8 +81,8 @@ def command(
     """Follow a journal while it is written, one line per event, and raise an alarm where a law is broken.
 
     It ends when the journals of all ranks, or of those of --rank, are closed, and with Ctrl-C. With --laws each event is folded and judged, from the newest
-    snapshot on; an alarm names the event, the page and its slots, the owner, the request and the call site. Exit code 1
-    where a law was broken.
+    snapshot on; an alarm names the event, the page and its slots, the owner, the request and the call site. Exit code 1:
+    a law was broken. 3: none was, and a rank could not be read.
     """
     if not once:
         refuse_to_follow_a_copy(run, "replay tail without --once")
@@ -91,36 +93,45 @@ def command(
             USAGE,
         )
     judged = laws or until_violation or alarms
-    tails = [
-        _Tail(
-            JournalReader(run, each, salvage=salvage), from_seq, last, judged=judged,
-            look=_Look(events=not alarms, as_json=as_lines, several=len(chosen) > 1),
-        )
-        for each in chosen
-    ]  # fmt: skip
+    look = _Look(events=not alarms, as_json=as_lines, several=len(chosen) > 1)
+    unread, tails = Unread(run, chosen), list[_Tail]()
+    for each in chosen:
+        with unread.around(each):
+            reader = JournalReader(run, each, salvage=salvage)
+            tails.append(_Tail(reader, from_seq, last, judged=judged, look=look))
     with suppress(KeyboardInterrupt):
-        for tail, frame in _in_turn(tails, once=once):
-            tail.add(frame)
+        for tail in _in_turn(tails, unread, once=once):
             if until_violation and tail.alarms:
                 break
     for tail in tails:
-        tail.finish()
+        with unread.around(tail.reader.rank):
+            tail.finish()
     told, events = sum(tail.alarms for tail in tails), sum(tail.events for tail in tails)
     of_ranks = f" of {count_of(len(tails), 'rank')}" if len(tails) > 1 else ""
     remark(
         f"{count_of(events, 'event')}{of_ranks}, {count_of(told, 'violation') if judged else 'no law asked'}"
     )
-    if told:
-        exit_with(FINDINGS)
+    unread.leave(found=told > 0)
 
 
-def _in_turn(tails: Sequence["_Tail"], *, once: bool) -> Iterator[tuple["_Tail", Frame]]:
-    """The frames of each rank as they come; where none are waited for, rank by rank."""
+def _in_turn(tails: Sequence["_Tail"], unread: Unread, *, once: bool) -> Iterator["_Tail"]:
+    """Each rank that has told a frame, as they come; where none are waited for, rank by rank."""
     if once:
-        yield from ((tail, frame) for tail in tails for frame in tail.reader.frames(tail.start))
+        for tail in tails:
+            for _ in _told(tail, tail.reader.frames(tail.start), unread):
+                yield tail
     else:
-        polled = [tail.reader.polled(tail.start) for tail in tails]
-        yield from ((tails[number], frame) for number, frame in all_until_closed(polled))
+        polled = [_told(tail, tail.reader.polled(tail.start), unread) for tail in tails]
+        yield from (tails[number] for number, _ in all_until_closed(polled))
+
+
+def _told(tail: "_Tail", frames: Iterator[Polled], unread: Unread) -> Iterator[Polled]:
+    """The same frames, each of them told; they end where the rank can be read no further."""
+    with unread.around(tail.reader.rank):
+        for frame in frames:
+            if frame is not None:
+                tail.add(frame)
+            yield frame
 
 
 def _beginning(reader: JournalReader, first: int) -> Beginning:
