@@ -34,7 +34,7 @@ def unknown(told: Unknown) -> Iterator[str]:
         yield f"what was lost before event {told.begins_at} is counted as never_cached, for the journal begins behind it"
     if told.missing:
         yield (
-            f"{count_of(told.missing, 'event')} are missing: what they took is not named, and of what was asked behind them, until the"
+            f"{count_of(told.missing, 'event')} {'is' if told.missing == 1 else 'are'} missing: what {'it' if told.missing == 1 else 'they'} took is not named, and of what was asked behind them, until the"
             " state is known again, nothing but hits: the rest is not_known"
         )
     if told.forgotten:

@@ -292,13 +292,14 @@ def _or_dash(number: int | None) -> str:
 
 def _print_ending(ending: Ending, told: RankTriage, name: str) -> None:
     refused = ", ".join(f"{why} {count_text(many)}" for why, many in told.report.refusals.items())
+    unknown = "not known behind the damage"
     facts = {
-        "commands turned down": refused or "none",
-        "retractions": ending.retractions,
-        "live at the end": count_of(len(ending.live), "request")
-        if ending.known
-        else "not known behind the damage",
-        "closed": "yes" if ending.closed else "no",
+        "commands turned down": refused or ("none" if ending.known else "none that could be read"),
+        "retractions": ending.retractions
+        if ending.known or ending.retractions
+        else "none that could be read",
+        "live at the end": count_of(len(ending.live), "request") if ending.known else unknown,
+        "closed": "yes" if ending.closed else "no" if ending.known else unknown,
     }
     if told.report.events:
         print_facts(facts, title=f"\n{name}how it ended")

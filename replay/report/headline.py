@@ -82,14 +82,14 @@ def _row(place: int, sheet: Sheet) -> Row:
     elif sheet.first_seq:
         first = go(place, sheet.first_seq, f"event {sheet.first_seq:,}")
     found = sum(report.broken.values())
-    besides = shown("; ".join(_besides(report)))
+    besides = shown("; ".join(_besides(report, known=sheet.told.ending.known)))
     return shown(sheet.label), f"{report.events:,}", sheet.told.kind, first, f"{found:,}", besides
 
 
-def _besides(report: RankReport) -> Iterator[str]:
+def _besides(report: RankReport, *, known: bool) -> Iterator[str]:
     if report.gaps:
         yield f"{counted(report.lost, 'event')} lost in {counted(report.gaps, 'gap')}, {report.unjudged:,} behind them can be judged by their pages alone"
-    if not report.closed and not report.unreadable:
+    if known and not report.closed and not report.unreadable:
         yield "not closed by its writer"
     if report.refusals:
         told = sorted(report.refusals.items(), key=lambda each: -each[1])[:4]

@@ -1,10 +1,12 @@
 """`radixledger triage` of requests that are gone: what is not known is no nought."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from radixledger.journal.events import Config
+from radixledger.journal.folder import listing, rank_folder
 from radixledger.journal.recorder import ROOT, Recorder
 from radixledger.journal.units import Rank
 from radixledger.tools.cli import run as radixledger
@@ -37,3 +39,23 @@ def test_of_a_request_that_is_gone_and_of_a_pool_that_is_not_there_a_dash_is_tol
     rows = [line.split() for line in table.splitlines()[2:]]
     assert {row[1] for row in rows} == {"had", "gave"}
     assert [(row[3], row[-1]) for row in rows] == [("32", "-")] * 2
+
+
+def test_how_a_rank_ended_is_not_known_where_nothing_of_it_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """J11: its writer had closed it, and none of that is left."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "run", 40)
+    (segment,) = listing(rank_folder(tmp_path / "run", Rank(0))).segments
+    whole = bytearray(segment.path.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    segment.path.write_bytes(whole)
+    assert radixledger(["triage", "run", "--no-report"]) == 1
+    facts = dict(
+        re.split(r"  +", line, maxsplit=1)
+        for line in capsys.readouterr().out.splitlines()
+        if "  " in line.strip()
+    )
+    assert facts["closed"] == facts["live at the end"] == "not known behind the damage"
+    assert facts["commands turned down"] == facts["retractions"] == "none that could be read"
