@@ -21,6 +21,7 @@ from typing import NamedTuple
 from radixledger.journal.belonging import Sieve
 from radixledger.journal.codec import gap_frame
 from radixledger.journal.errors import Damaged, MissingEvents, NoSuchEvent, Overtaken
+from radixledger.journal.events_of_the_record import AT_LEAST
 from radixledger.journal.folder import Listing, listing, open_segment
 from radixledger.journal.frame import LOST_MAX, RawFrame, chain_after
 from radixledger.journal.segment import Heading, Segment, SegmentFile, UnfinishedHeading, stand_in
@@ -289,9 +290,7 @@ class Cursor:
         """At the end: damage that nobody can count cost one event at least, as did a stranger in the place of what goes on."""
         self._unpaid = self._unpaid or self._strangers.get(self.seq)
         if self._unpaid is not None:
-            yield from self._gap(
-                segment, segment.path, self.seq + 1, f"{self._unpaid.reason}; one event at least is lost"
-            )
+            yield from self._gap(segment, segment.path, self.seq + 1, f"{self._unpaid.reason}; {AT_LEAST}")
 
     def _gap(self, segment: Segment, path: Path, stop: int, reason: str) -> Iterator[Placed]:
         """A gap up to `stop`, where the file at `path` goes on, behind what `segment` told."""

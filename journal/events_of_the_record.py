@@ -127,11 +127,20 @@ class Violated(Event, frozen=True, array_like=True, gc=False, tag=27):
     cause: Cause = NO_CAUSE
 
 
+AT_LEAST = "one event at least is lost"
+"""How the reason of a gap ends where nobody can say how many events are missing."""
+
+
 class Gap(Event, frozen=True, array_like=True, gc=False, tag=28):
     """`lost` events are missing before this one, and why; a journal with a gap is never called clean (J11)."""
 
     lost: int
     reason: str
+
+    @property
+    def at_least(self) -> bool:
+        """Whether there may have been more of them."""
+        return self.reason.endswith(AT_LEAST)
 
 
 class Closed(Event, frozen=True, array_like=True, gc=False, tag=29):

@@ -239,6 +239,7 @@ class Audit:
             self.report.whole_until = state.seq + 1 - event.lost
         self.report.gaps += 1
         self.report.lost += event.lost
+        self.report.lost_at_least |= event.at_least
         self._tell(MISSING, f"{counted(event.lost, 'event')} lost: {event.reason}")
 
     def _refused(self, state: State, event: Refused) -> None:

@@ -14,6 +14,7 @@ from radixledger.cache.state import Finding
 from radixledger.journal.accounts import Pool
 from radixledger.journal.frame import Frame
 from radixledger.journal.packed import whole_pages
+from radixledger.replay.counted import counted
 from radixledger.replay.story.blame import LifeStep
 
 KEPT = 32
@@ -72,6 +73,8 @@ class RankReport(Struct):
     """How often every law was asked of the whole state."""
     gaps: int = 0
     lost: int = 0
+    lost_at_least: bool = False
+    """Whether there may have been more of them: the end of a journal says nothing of what stood behind it."""
     """Events that gaps say are missing."""
     whole_until: int | None = None
     """The last event before the first gap; None where there is none."""
@@ -88,6 +91,11 @@ class RankReport(Struct):
     notices: list[str] = []
     unreadable: str = ""
     """Why reading ended early; empty where it did not."""
+
+    @property
+    def lost_words(self) -> str:
+        """How many events are missing, in words: `3 events`, or `at least 1 event`."""
+        return f"{'at least ' * self.lost_at_least}{counted(self.lost, 'event')}"
 
     @property
     def clean(self) -> bool:

@@ -144,7 +144,7 @@ def _print_damage(told: RankTriage, name: str) -> None:
     lines = list(dict.fromkeys([*told.damage, *report.notices]))
     if report.gaps or report.unjudged:
         lines.append(
-            f"{count_of(report.lost, 'event')} lost in {count_of(report.gaps, 'gap')}; {count_of(report.unjudged, 'event')} behind "
+            f"{report.lost_words} lost in {count_of(report.gaps, 'gap')}; {count_of(report.unjudged, 'event')} behind "
             "the damage can be judged by their pages alone"
         )
     if report.unreadable:

@@ -58,10 +58,20 @@ def _banner(sheets: Sequence[Sheet]) -> str:
     for other in sheets:
         if told.kind == other.told.kind == "damaged" and other is not sheet:
             sentences += f"<p>{shown(other.label)}: {shown(' '.join(verdict(other.told)))}</p>"
+    if told.kind != "damaged":
+        sentences += _others(sheets, sheet)
     where = "" if len(sheets) == 1 else f", {shown(sheet.label)}"
     seq = sheet.first_seq
     event = f": {go(place, seq, f'event {seq:,}')}" if seq else ""
     return f'<div class="banner bad" role="status"><strong>&#10005; {HEADS[told.kind]}{where}{event}</strong>{sentences}</div>'
+
+
+def _others(sheets: Sequence[Sheet], first: Sheet) -> str:
+    """Whom else something is to be said of, by kind; the table says what."""
+    found = [sheet for sheet in sheets if sheet is not first and sheet.told.kind != "clean"]
+    by_kind = {kind: [sheet.label for sheet in found if sheet.told.kind == kind] for kind in KINDS}
+    told = "; ".join(f"{kind}: {', '.join(labels)}" for kind, labels in by_kind.items() if labels)
+    return f"<p>Beside it {shown(told)}.</p>" if told else ""
 
 
 def _sentence(text: str) -> str:
@@ -88,7 +98,7 @@ def _row(place: int, sheet: Sheet) -> Row:
 
 def _besides(report: RankReport, *, known: bool) -> Iterator[str]:
     if report.gaps:
-        yield f"{counted(report.lost, 'event')} lost in {counted(report.gaps, 'gap')}, {report.unjudged:,} behind them can be judged by their pages alone"
+        yield f"{report.lost_words} lost in {counted(report.gaps, 'gap')}, {report.unjudged:,} behind them can be judged by their pages alone"
     if known and not report.closed and not report.unreadable:
         yield "not closed by its writer"
     if report.refusals:

@@ -166,7 +166,8 @@ def _damaged(told: RankTriage) -> Iterator[str]:
     if not (report.lost or report.unjudged):
         yield f"damaged, as told below; nothing is wrong in the {counted(judged, 'event')} that can be read."
         return
-    missing = f"{report.lost:,} event{'s are' if report.lost > 1 else ' is'} missing, " if report.lost else ""
+    verb = "are" if report.lost > 1 else "is"
+    missing = f"{report.lost_words} {verb} missing, " if report.lost else ""
     yield (
         f"damaged: {missing}{report.unjudged:,} behind the damage can be judged by their pages alone; nothing is wrong in those, nor in the {judged:,} others."
     )

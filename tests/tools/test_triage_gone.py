@@ -59,3 +59,25 @@ def test_how_a_rank_ended_is_not_known_where_nothing_of_it_can_be_read(
     )
     assert facts["closed"] == facts["live at the end"] == "not known behind the damage"
     assert facts["commands turned down"] == facts["retractions"] == "none that could be read"
+
+
+def test_where_nobody_can_say_how_many_events_are_lost_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """J11; and the rank that is damaged stands in the banner of the one that is wrong."""
+    monkeypatch.chdir(tmp_path)
+    for rank in range(2):
+        written(tmp_path / "run", 111, seed=11, rank=rank, ranks=2)
+    plant_double_free(tmp_path / "run", tmp_path / "wrong", Rank(1))
+    (segment,) = listing(rank_folder(tmp_path / "wrong", Rank(0))).segments
+    with segment.path.open("r+b") as file:
+        file.truncate(segment.path.stat().st_size // 2)
+    assert radixledger(["triage", "wrong", "--report", "page.html"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "rank 0: damaged: at least 1 event is missing" in out
+    assert "at least 1 event lost in 1 gap" in out
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "<p>Beside it damaged: rank 0.</p>" in page
+    assert "at least 1 event lost in 1 gap" in page
+    assert radixledger(["replay", "verify", "wrong", "--salvage"]) == 1
+    assert "at least 1 event lost in 1 gap" in " ".join(capsys.readouterr().out.split())

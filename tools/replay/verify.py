@@ -141,7 +141,7 @@ def _print_report(run: Path, report: RankReport) -> None:
     if not report.closed and not report.unreadable:
         lines.append("the journal is not closed: its writer is at work, or ended without saying so")
     if report.gaps:
-        lost, unjudged = count_of(report.lost, "event"), count_text(report.unjudged)
+        lost, unjudged = report.lost_words, count_text(report.unjudged)
         lines.append(
             f"{lost} lost in {count_of(report.gaps, 'gap')}; {unjudged} behind them can be judged by their pages alone"
         )
