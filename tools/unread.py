@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from radixledger.journal.errors import NoSuchEvent, ReaderError
+from radixledger.journal.reader import JournalReader
 from radixledger.journal.units import Rank
 from radixledger.tools.console import FINDINGS, UNREADABLE, exit_with, remark
 from radixledger.tools.run_argument import as_given, in_given_words
@@ -50,6 +51,17 @@ class Unread:
             self.ranks.append(UnreadRank(rank, reason))
             look = f"; {DOCTOR} {shlex.quote(as_given(self._run))} --rank {rank} says which files"
             remark(f"rank {rank} cannot be read: {reason}{'' if DOCTOR in reason else look}")
+
+    def readable(self, chosen: Sequence[Rank], *, salvage: bool) -> list[Rank]:
+        """Those of these ranks whose first frame can be read; where none can, the command is left."""
+        told = []
+        for rank in chosen:
+            with self.around(rank):
+                next(JournalReader(self._run, rank, salvage=salvage).frames())
+                told.append(rank)
+        if not told:
+            self.leave(found=False)
+        return told
 
     def leave(self, *, found: bool) -> None:
         """Leave with 1 where something was found, else with 3 where not all could be read, else go on."""

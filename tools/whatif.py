@@ -17,12 +17,10 @@ from radixledger.replay.whatif.outcome import Comparison
 from radixledger.replay.whatif.settings import SETTINGS, BadSetting, settings_of
 from radixledger.replay.whole_file import whole_file
 from radixledger.tools.console import (
-    FINDINGS,
     UNREADABLE,
     USAGE,
     CommandFailure,
     examples,
-    exit_with,
     json_flag,
     print_json,
     progress,
@@ -35,6 +33,7 @@ from radixledger.tools.places import check_place, new_file
 from radixledger.tools.ranks import ranks_option, the_ranks
 from radixledger.tools.replay.arguments import salvage_flag
 from radixledger.tools.run_argument import as_given, run_argument
+from radixledger.tools.unread import Unread
 from radixledger.tools.whatif_plot import plotted
 from radixledger.tools.whatif_tables import document, show
 
@@ -90,7 +89,7 @@ def command(
 
     Hits, evictions, tombstones, retractions, peaks and broken laws of each configuration, with the hit rate that no order
     of victims could pass (Belady). What would have changed the schedule itself makes an estimate (~), with the reason.
-    Without settings the run is sent again as it was. Exit code 1: a law was broken.
+    Without settings the run is sent again as it was. Exit code 1: a law was broken. 3: none was, and a rank could not be read.
     """
     if plot is not None:
         _check_plot(plot, force=force)
@@ -100,11 +99,14 @@ def command(
             f"--grid: {len(configurations)} configurations at once are too many; {MOST_CONFIGURATIONS} are the most",
             USAGE,
         )
+    chosen = the_ranks(run, ranks)
+    unread = Unread(run, chosen)
+    readable = unread.readable(chosen, salvage=salvage)
     try:
         with leaving_when_told():
             found = compare(
                 run,
-                the_ranks(run, ranks),
+                readable,
                 configurations,
                 processes=processes or os.cpu_count() or 1,
                 salvage=salvage,
@@ -114,23 +116,22 @@ def command(
         raise _refusal(_flag_of(error.name, sets, grids), error) from None
     except WorkerLost as error:
         raise CommandFailure(str(error), UNREADABLE) from None
-    _tell(run, found, plot, as_json)
+    _tell(run, found, plot, unread, as_json=as_json)
+    unread.leave(found=bool(found.violations))
 
 
-def _tell(run: Path, found: Comparison, plot: Path | None, as_json: bool) -> None:
+def _tell(run: Path, found: Comparison, plot: Path | None, unread: Unread, *, as_json: bool) -> None:
     for notice in found.notices:
         remark(notice)
     if plot is not None:
         with whole_file(plot) as file:
             file.write(plotted(found, page=plot.suffix == ".html").encode())
     if as_json:
-        print_json(document(found))
+        print_json({**document(found), "unreadable": unread.ranks})
     else:
         show(found, as_given(run))
         if plot is not None:
             remark(f"drawn in {plot}")
-    if found.violations:
-        exit_with(FINDINGS)
 
 
 def _check_plot(plot: Path, *, force: bool) -> None:

@@ -38,7 +38,8 @@ def told(words: str, capsys: Capture) -> tuple[int, str, str]:
 
 @pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(
-    "command", [*WORDS, "replay locks --salvage", "replay lost-reuse --salvage", "replay tail --once --laws"]
+    "command",
+    [*WORDS, "replay locks --salvage", "replay lost-reuse --salvage", "replay tail --once --laws", "whatif"],
 )
 def test_the_other_ranks_are_told_as_if_it_were_not_there(command: str, capsys: Capture) -> None:
     """J11: it is named, with what to do."""
