@@ -99,6 +99,20 @@ def test_a_path_is_as_important_as_the_most_important_request_that_used_it() -> 
     assert (end.children, end.priority) == (None, 7), "what is left of the path is as important as what went"
 
 
+def test_what_a_stranger_brings_is_worth_nobodys_priority_and_so_is_the_way_to_it() -> None:
+    """R102: an insert of nobody's counts 0, and a path below that inherits it when its end goes."""
+    house = served("priority")
+    turn(house, "shared", -1)
+    put(house.rank, "shared..")
+    turn(house, "nobody", -1)
+    assert [node.priority for node in house.rank.state.nodes.values() if not node.children] == [0, -1]
+    house.rank.evict(6, 0)
+    assert kept(house, "shared..", "nobody") == ["shared.."]
+    house.rank.evict(2, 0)
+    assert [node.priority for node in house.rank.state.nodes.values() if not node.children] == [0]
+    assert kept(house, "shared") == ["shared"]
+
+
 def test_without_the_policy_a_priority_is_written_down_and_changes_nothing() -> None:
     """R68, R102: recency alone chooses."""
     house = served("lru")
