@@ -205,6 +205,7 @@ def test_a_run_behind_a_web_server_is_fetched(kept: Path) -> None:
 def test_who_is_told_to_go_while_fetching_leaves_no_copy(kept: Path, room: Path, number: int) -> None:
     serve = partial(Stuck, directory=str(kept.parent))
     Stuck.asked.clear()
+    Stuck.over.clear()
     with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}/run"
